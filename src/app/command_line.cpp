@@ -105,7 +105,7 @@ class Parser {
     } catch (const CLI::CallForHelp&) {
       return Help{app_.help()};
     } catch (const CLI::ParseError& error) {
-      Error usage{ErrorCode::invalid_argument, error.what(), help_command(), std::nullopt, 0, {}};
+      Error usage{ErrorCode::invalid_argument, error.what(), help_command()};
       return UsageError{wants_json, std::move(usage)};
     }
     if (generate_ == "man") return Help{manual_of(commands(), options_of(app_))};
@@ -162,13 +162,13 @@ class Parser {
   /// Adds a subcommand. Its arguments live as long as the parser, and then as long as the action.
   template <class Arguments>
   CLI::App* command(const char* name, const char* description, const char* examples,
-                    Result<ExitCode> (*run)(Context&, const Arguments&), std::shared_ptr<Arguments>& arguments) {
+                    Result<ExitCode> (*run)(CommandContext&, const Arguments&), std::shared_ptr<Arguments>& arguments) {
     arguments = std::make_shared<Arguments>();
     CLI::App* added = app_.add_subcommand(name, description);
     added->footer(std::string("Examples:\n") + examples);
     common(*added);
     added->callback([this, run, arguments] {
-      invocation_.action = [run, arguments](Context& context) { return run(context, *arguments); };
+      invocation_.action = [run, arguments](CommandContext& context) { return run(context, *arguments); };
     });
     return added;
   }

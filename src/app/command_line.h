@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "app/context.h"
+#include "app/command_context.h"
 #include "app/exit_code.h"
 #include "base/result.h"
 
@@ -18,7 +18,7 @@ struct Invocation {
   bool json = false;
   std::optional<std::string> site;  ///< --site
   bool mount_helper = false;        ///< called by mount(8): use its exit codes
-  std::function<Result<ExitCode>(Context&)> action;
+  std::function<Result<ExitCode>(CommandContext&)> action;
 };
 
 struct Help {

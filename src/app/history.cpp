@@ -93,17 +93,17 @@ class MountedRevisions final : public RevisionSource {
 
 class RemoteRevisions final : public RevisionSource {
  public:
-  explicit RemoteRevisions(World& world) : world_(world) {}
+  explicit RemoteRevisions(runtime::ClientStack& stack) : stack_(stack) {}
 
   Result<std::optional<ShownRevision>> find(const RevisionId& id) override {
-    auto revision = await<RevisionTreePtr>([&](auto done) { world_.site().revision(id, {}, std::move(done)); });
+    auto revision = await<RevisionTreePtr>([&](auto done) { stack_.site().revision(id, {}, std::move(done)); });
     if (!revision && revision.error().code == ErrorCode::not_found) return std::optional<ShownRevision>();
     if (!revision) return fail(revision.error());
     return std::optional(as_shown((*revision)->revision));
   }
 
  private:
-  World& world_;
+  runtime::ClientStack& stack_;
 };
 
 }  // namespace
@@ -112,7 +112,9 @@ std::unique_ptr<RevisionSource> mounted_revisions(const std::string& project_dir
   return std::make_unique<MountedRevisions>(project_directory, limit);
 }
 
-std::unique_ptr<RevisionSource> remote_revisions(World& world) { return std::make_unique<RemoteRevisions>(world); }
+std::unique_ptr<RevisionSource> remote_revisions(runtime::ClientStack& stack) {
+  return std::make_unique<RemoteRevisions>(stack);
+}
 
 bool History::Older::operator()(const ShownRevision& a, const ShownRevision& b) const {
   return std::tie(a.revision.created_at, a.revision.id) < std::tie(b.revision.created_at, b.revision.id);

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "app/revisions.h"
-#include "app/world.h"
 #include "model/records.h"
+#include "runtime/client_stack.h"
 #include "vfs/history.h"
 
 namespace playfs::app {
@@ -28,8 +28,8 @@ class RevisionSource {
 
 /// Reads through a mount. `limit`: how many will be requested, 0: all of them; many are fetched together.
 std::unique_ptr<RevisionSource> mounted_revisions(const std::string& project_directory, std::uint64_t limit);
-/// Reads from the service. `world` must outlive it.
-std::unique_ptr<RevisionSource> remote_revisions(World& world);
+/// Reads from the service. `stack` must outlive it.
+std::unique_ptr<RevisionSource> remote_revisions(runtime::ClientStack& stack);
 
 class History {
  public:

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "app/lookup.h"
-#include "app/places.h"
 #include "base/await.h"
 #include "base/fd.h"
 #include "base/shell.h"
+#include "runtime/places.h"
 
 namespace playfs::app {
 
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostLookedAt = 256;
 
 /// Whether `ancestor` is `revision` or one of its ancestors.
-bool holds(World& world, const RevisionTreePtr& revision, const RevisionId& ancestor) {
+bool holds(runtime::ClientStack& stack, const RevisionTreePtr& revision, const RevisionId& ancestor) {
   std::set<RevisionId> seen;
   std::deque<RevisionTreePtr> left{revision};
   while (!left.empty() && seen.size() < kMostLookedAt) {
@@ -27,7 +27,7 @@ bool holds(World& world, const RevisionTreePtr& revision, const RevisionId& ance
     for (const RevisionId& parent : next->revision.parents) {
       if (parent == ancestor) return true;
       if (!seen.insert(parent).second) continue;
-      auto tree = await<RevisionTreePtr>([&](auto done) { world.site().revision(parent, {}, std::move(done)); });
+      auto tree = await<RevisionTreePtr>([&](auto done) { stack.site().revision(parent, {}, std::move(done)); });
       if (tree) left.push_back(std::move(*tree));
     }
   }
@@ -36,17 +36,17 @@ bool holds(World& world, const RevisionTreePtr& revision, const RevisionId& ance
 
 }  // namespace
 
-Result<ImportOrigin> ImportOrigin::open(World& world, const ProjectId& project, const std::string& directory,
-                                        const std::optional<TreeOrigin>& mark) {
+Result<ImportOrigin> ImportOrigin::open(runtime::ClientStack& stack, const ProjectId& project,
+                                        const std::string& directory, const std::optional<TreeOrigin>& mark) {
   ImportOrigin origin;
-  const Source& source = world.source();
+  const runtime::Source& source = stack.source();
   origin.directory_ = directory;
   origin.here_ = {source.text, source.base_path, project, {}};
   origin.is_marked_ = mark && mark->site == source.text && mark->project == project;
-  PLAYFS_TRY(std::string state, world.state_directory());
+  PLAYFS_TRY(std::string state, stack.state_directory());
   state += "/imported";
   PLAYFS_CHECK(make_private_directory(state));
-  origin.remembered_ = state + "/" + as_component(project.text() + "\n" + directory) + ".json";
+  origin.remembered_ = state + "/" + runtime::as_component(project.text() + "\n" + directory) + ".json";
   if (origin.is_marked_) {
     origin.origin_ = mark;
   } else {
@@ -61,22 +61,22 @@ Status ImportOrigin::move_to(const RevisionId& revision) const {
   return is_marked_ ? write_mark(directory_, moved) : write_origin(remembered_, moved);
 }
 
-Result<ImportBase> base_of_import(World& world, const ProjectId& project, const RevisionId& head,
+Result<ImportBase> base_of_import(runtime::ClientStack& stack, const ProjectId& project, const RevisionId& head,
                                   const std::optional<TreeOrigin>& origin, const std::optional<std::string>& named) {
   ImportBase base;
   if (named) {
-    PLAYFS_TRY(RevisionTreePtr tree, find_revision(world, *named));
+    PLAYFS_TRY(RevisionTreePtr tree, find_revision(stack, *named));
     if (tree->revision.project != project)
       return fail(ErrorCode::invalid_argument, "revision " + *named + " belongs to another project",
                   "playfs log --project " + shell_word(project.text()));
     base.revision = tree->revision.id;
     // The directory still contains what it was made from, besides what the user brought in.
-    if (origin && !holds(world, tree, origin->revision)) base.beside = origin->revision;
+    if (origin && !holds(stack, tree, origin->revision)) base.beside = origin->revision;
     return base;
   }
   if (origin) {
     auto tree =
-        await<RevisionTreePtr>([&](auto done) { world.site().revision(origin->revision, {}, std::move(done)); });
+        await<RevisionTreePtr>([&](auto done) { stack.site().revision(origin->revision, {}, std::move(done)); });
     base.revision = origin->revision;
     if (tree && (*tree)->revision.project == project) return base;
     // A service restored from a backup may have lost the revision; then the base is unknown.

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "app/tree_origin.h"
-#include "app/world.h"
 #include "base/result.h"
 #include "model/ids.h"
+#include "runtime/client_stack.h"
 
 namespace playfs::app {
 
@@ -21,7 +21,7 @@ struct ImportBase {
 class ImportOrigin {
  public:
   /// `mark` is the one in the directory itself; it is ignored if it is of another site or project.
-  static Result<ImportOrigin> open(World& world, const ProjectId& project, const std::string& directory,
+  static Result<ImportOrigin> open(runtime::ClientStack& stack, const ProjectId& project, const std::string& directory,
                                    const std::optional<TreeOrigin>& mark);
 
   [[nodiscard]] const std::optional<TreeOrigin>& origin() const { return origin_; }
@@ -37,7 +37,7 @@ class ImportOrigin {
 };
 
 /// `named`: the value of --base, a revision, or the project for its head.
-Result<ImportBase> base_of_import(World& world, const ProjectId& project, const RevisionId& head,
+Result<ImportBase> base_of_import(runtime::ClientStack& stack, const ProjectId& project, const RevisionId& head,
                                   const std::optional<TreeOrigin>& origin, const std::optional<std::string>& named);
 
 }  // namespace playfs::app

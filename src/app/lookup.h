@@ -3,22 +3,22 @@
 
 #include <string>
 
-#include "app/world.h"
 #include "model/tree.h"
+#include "runtime/client_stack.h"
 
 namespace playfs::app {
 
 /// By id, else the oldest project of that name.
-Result<Project> find_project(World& world, const std::string& id_or_name);
+Result<Project> find_project(runtime::ClientStack& stack, const std::string& id_or_name);
 
 /// The head of the project that `what` names, else the revision of that id.
-Result<RevisionTreePtr> find_revision(World& world, const std::string& what);
+Result<RevisionTreePtr> find_revision(runtime::ClientStack& stack, const std::string& what);
 
 /// Normalizes a path in a revision as people type it: "src/a.c", "/src/", "" for the root.
 std::string normal_path(std::string_view path);
 
 /// The true size in bytes; fetches the content if nothing else tells.
-Result<std::uint64_t> size_of(World& world, const FileRef& file);
-Result<content::Blob> blob_of(World& world, const FileRef& file);
+Result<std::uint64_t> size_of(runtime::ClientStack& stack, const FileRef& file);
+Result<content::Blob> blob_of(runtime::ClientStack& stack, const FileRef& file);
 
 }  // namespace playfs::app

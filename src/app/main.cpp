@@ -1,3 +1,3 @@
-#include "app/io.h"
+#include "app/run.h"
 
 int main(int argc, char** argv) { return playfs::app::run_in_this_process(argc, argv); }

@@ -11,10 +11,10 @@
 #include <memory>
 
 #include "app/mounted.h"
-#include "app/probe.h"
 #include "base/fd.h"
 #include "base/shell.h"
 #include "fuse/session.h"
+#include "runtime/probe.h"
 
 namespace playfs::app {
 
@@ -42,9 +42,9 @@ Status check_fuse() {
 }
 
 Status detach_dead_mount(const std::string& path) {
-  if (look_at(path).state != Probe::State::dead) return {};
+  if (runtime::look_at(path).state != runtime::Probe::State::dead) return {};
   PLAYFS_TRY(auto table, read_mount_table());
-  const MountEntry* mount = mount_holding(table, path);
+  const runtime::MountEntry* mount = runtime::mount_holding(table, path);
   if (mount == nullptr || mount->mount_point != path || mount->type != kMountType)
     return fail(ErrorCode::busy, path + " is a dead mount of another file system",
                 "fusermount3 -u -z " + shell_word(path));
@@ -54,13 +54,13 @@ Status detach_dead_mount(const std::string& path) {
 }
 
 Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, const std::vector<OwnPlace>& own) {
-  const auto looked = look_at(path);
-  if (looked.state == Probe::State::silent) return silence_of(path);
+  const auto looked = runtime::look_at(path);
+  if (looked.state == runtime::Probe::State::silent) return runtime::silence_of(path);
   // First: told only that the directory is not empty, a user may add `nonempty`, and hang.
   PLAYFS_TRY(auto mounts, read_mount_table());
   PLAYFS_CHECK(check_own_places(own, looked.real, mounts));
   PLAYFS_CHECK(check_fuse());
-  if (looked.state == Probe::State::dead) PLAYFS_CHECK(detach_dead_mount(looked.real));
+  if (looked.state == runtime::Probe::State::dead) PLAYFS_CHECK(detach_dead_mount(looked.real));
 
   struct stat attributes {};
   if (stat(path.c_str(), &attributes) != 0) {
@@ -71,7 +71,7 @@ Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, 
     return fail(ErrorCode::not_a_directory, path + " is not a directory", "use an empty directory");
   PLAYFS_TRY(std::string real, real_path(path));
   PLAYFS_TRY(auto table, read_mount_table());
-  const MountEntry* mount = mount_holding(table, real);
+  const runtime::MountEntry* mount = runtime::mount_holding(table, real);
   if (mount != nullptr && mount->mount_point == real && mount->type == kMountType)
     return fail(ErrorCode::already_exists, mount->source + " is already mounted at " + real,
                 "playfs umount " + shell_word(real));

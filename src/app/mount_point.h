@@ -18,7 +18,7 @@ Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, 
 Status check_fuse();
 
 /// Detaches a mount of playfs at `path` whose process died, if there is one.
-/// Errors: busy for a dead mount of another file system. REQUIRES: `path` is a Probe::Found::real.
+/// Errors: busy for a dead mount of another file system. REQUIRES: `path` is a Probe::Answer::real.
 Status detach_dead_mount(const std::string& path);
 
 }  // namespace playfs::app

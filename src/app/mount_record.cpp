@@ -14,8 +14,8 @@ namespace playfs::app {
 
 namespace {
 
-std::string path_of(const Places& places, const std::string& mount_point) {
-  return places.state + "/mounts/" + as_component(mount_point) + ".json";
+std::string path_of(const runtime::Places& places, const std::string& mount_point) {
+  return places.state + "/mounts/" + runtime::as_component(mount_point) + ".json";
 }
 
 /// Device numbers are reused after a reboot. "" if the kernel does not say.
@@ -25,19 +25,20 @@ std::string this_boot() {
 }
 
 /// Flags that the kernel keeps and that are playfs options too.
-std::vector<std::string> kernel_options(const MountEntry& mount) {
+std::vector<std::string> kernel_options(const runtime::MountEntry& mount) {
   std::string known;
   for (std::string_view name : {"ro", "noexec", "sync", "allow_other"})
-    if (has_option(mount.options, name) || has_option(mount.super_options, name))
+    if (runtime::has_option(mount.options, name) || runtime::has_option(mount.super_options, name))
       known += (known.empty() ? "" : ",") + std::string(name);
   return known.empty() ? std::vector<std::string>() : std::vector<std::string>{known};
 }
 
 }  // namespace
 
-Result<std::string> write_mount_record(const Places& places, const std::string& mount_point, MountRecord record) {
+Result<std::string> write_mount_record(const runtime::Places& places, const std::string& mount_point,
+                                       MountRecord record) {
   PLAYFS_TRY(auto table, read_mount_table());
-  const MountEntry* mount = mount_holding(table, mount_point);
+  const runtime::MountEntry* mount = runtime::mount_holding(table, mount_point);
   if (mount == nullptr || mount->mount_point != mount_point)
     return fail(ErrorCode::not_found, "no mount at " + mount_point);
   Json::Array options;
@@ -52,14 +53,14 @@ Result<std::string> write_mount_record(const Places& places, const std::string& 
   return mount->device;
 }
 
-void remove_mount_record(const Places& places, const std::string& mount_point, const std::string& device) {
+void remove_mount_record(const runtime::Places& places, const std::string& mount_point, const std::string& device) {
   auto fields = read_json_object(path_of(places, mount_point));
   // Another mount may have taken the place of a detached one that ends only now.
   if (fields && !device.empty() && text_of(*fields, "device") != device) return;
   unlink(path_of(places, mount_point).c_str());
 }
 
-std::optional<MountRecord> read_mount_record(const Places& places, const std::string& mount_point) {
+std::optional<MountRecord> read_mount_record(const runtime::Places& places, const std::string& mount_point) {
   auto fields = read_json_object(path_of(places, mount_point));
   if (!fields) return std::nullopt;
   MountRecord record{
@@ -71,7 +72,7 @@ std::optional<MountRecord> read_mount_record(const Places& places, const std::st
   return record;
 }
 
-std::optional<MountRecord> record_of(const Places& places, const MountEntry& mount) {
+std::optional<MountRecord> record_of(const runtime::Places& places, const runtime::MountEntry& mount) {
   auto record = read_mount_record(places, mount.mount_point);
   if (!record || record->device != mount.device || mount.root != "/") return std::nullopt;
   return record;
@@ -84,7 +85,7 @@ std::string mount_command(const MountRecord& record, const std::string& mount_po
   return shell_line(words);
 }
 
-std::string mount_command(const Places& places, const MountEntry& mount) {
+std::string mount_command(const runtime::Places& places, const runtime::MountEntry& mount) {
   if (auto record = record_of(places, mount)) return mount_command(*record, mount.mount_point);
   return mount_command(MountRecord{mount.source, {}, kernel_options(mount), {}, {}}, mount.mount_point);
 }

@@ -10,33 +10,34 @@
 #include <vector>
 
 #include "app/mounted.h"
-#include "app/places.h"
 #include "base/result.h"
+#include "runtime/places.h"
 
 namespace playfs::app {
 
 struct MountRecord {
-  std::string source;                ///< Source::text
-  std::string store;                 ///< Source::directory of an embedded playground
+  std::string source;                ///< runtime::Source::text
+  std::string store;                 ///< runtime::Source::directory of an embedded playground
   std::vector<std::string> options;  ///< each a comma-separated list, as after -o
   std::string device;                ///< of the mount, as in the mount table: "0:52"
   std::string boot;                  ///< the boot in which it was mounted
 };
 
 /// Records the mount that is now at `mount_point`; determines device and boot itself. Returns the device.
-Result<std::string> write_mount_record(const Places& places, const std::string& mount_point, MountRecord record);
+Result<std::string> write_mount_record(const runtime::Places& places, const std::string& mount_point,
+                                       MountRecord record);
 
 /// Removes the record for `mount_point` if it is that of `device` ("" for any).
-void remove_mount_record(const Places& places, const std::string& mount_point, const std::string& device);
+void remove_mount_record(const runtime::Places& places, const std::string& mount_point, const std::string& device);
 
 /// The record for `mount_point`, if there is one from this boot.
-std::optional<MountRecord> read_mount_record(const Places& places, const std::string& mount_point);
+std::optional<MountRecord> read_mount_record(const runtime::Places& places, const std::string& mount_point);
 
 /// The same, if it is that of `mount`.
-std::optional<MountRecord> record_of(const Places& places, const MountEntry& mount);
+std::optional<MountRecord> record_of(const runtime::Places& places, const runtime::MountEntry& mount);
 
 /// The command that mounts it again, as far as known: from its record, else from the mount table alone.
-std::string mount_command(const Places& places, const MountEntry& mount);
+std::string mount_command(const runtime::Places& places, const runtime::MountEntry& mount);
 std::string mount_command(const MountRecord& record, const std::string& mount_point);
 
 }  // namespace playfs::app

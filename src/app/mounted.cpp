@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "app/probe.h"
 #include "base/fd.h"
+#include "runtime/probe.h"
 
 namespace playfs::app {
 
@@ -30,7 +30,7 @@ std::string project_attribute(const std::string& path) {
   return size > 0 ? std::string(value.data(), static_cast<std::size_t>(size)) : std::string();
 }
 
-void find_project(MountedPlace& place, const MountEntry& mount) {
+void find_project(MountedPlace& place, const runtime::MountEntry& mount) {
   std::string inside = below(place.path, place.mount_point);
   if (mount.root != "/") inside = join(below(mount.root, "/"), inside);
   constexpr std::string_view projects = "projects/";
@@ -44,27 +44,27 @@ void find_project(MountedPlace& place, const MountEntry& mount) {
     place.project_directory = join(place.mount_point, ".playfs/project");
     place.work = place.mount_point;
   }
-  if (!place.work.empty() && is_within(place.path, place.work)) place.in_work = below(place.path, place.work);
+  if (!place.work.empty() && runtime::is_within(place.path, place.work)) place.in_work = below(place.path, place.work);
 }
 
 }  // namespace
 
-Result<std::vector<MountEntry>> read_mount_table() {
+Result<std::vector<runtime::MountEntry>> read_mount_table() {
   PLAYFS_TRY(std::string text, read_file("/proc/self/mountinfo", 64 << 20));
-  return parse_mount_table(text);
+  return runtime::parse_mount_table(text);
 }
 
 Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
   PLAYFS_TRY(auto table, read_mount_table());
   if (std::none_of(table.begin(), table.end(), [](const auto& entry) { return entry.type == kMountType; }))
     return std::optional<MountedPlace>();
-  auto looked = look_at(path);
-  if (looked.state == Probe::State::silent) return silence_of(path);
-  if (leads_up(looked.real))
+  auto looked = runtime::look_at(path);
+  if (looked.state == runtime::Probe::State::silent) return runtime::silence_of(path);
+  if (runtime::leads_up(looked.real))
     return fail(ErrorCode::not_found, path + " does not exist: it has a '..' that does not follow a directory");
   MountedPlace place;
   place.path = std::move(looked.real);
-  const MountEntry* mount = mount_holding(table, place.path);
+  const runtime::MountEntry* mount = runtime::mount_holding(table, place.path);
   if (mount == nullptr || mount->type != kMountType) return std::optional<MountedPlace>();
   place.mount_point = mount->mount_point;
   place.source = mount->source;

@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "app/mount_table.h"
 #include "base/result.h"
+#include "runtime/mount_table.h"
 
 namespace playfs::app {
 
 /// The mount table of this process.
-Result<std::vector<MountEntry>> read_mount_table();
+Result<std::vector<runtime::MountEntry>> read_mount_table();
 
 inline constexpr std::string_view kMountType = "fuse.playfs";
 

@@ -38,7 +38,7 @@ ExitCode Output::error(const Error& error) {
     note("playfs: " + escape_for_terminal(error.message, true));
     if (error.retry_after)
       note("The service asks you to retry in " + std::to_string(error.retry_after->count()) + " s.");
-    else if (is_retryable(error.code)) note("This may be temporary: retry later.");
+    else if (is_transient(error.code)) note("This may be temporary: retry later.");
     if (!error.hint.empty()) note("Try: " + escape_for_terminal(error.hint, true));
   }
   return exit_code_for(error.code);
@@ -48,7 +48,7 @@ JsonObject error_document(const Error& error) {
   JsonObject fields{{"code", name_of(error.code)},
                     {"message", error.message},
                     {"hint", error.hint},
-                    {"retryable", is_retryable(error.code)}};
+                    {"retryable", is_transient(error.code)}};
   if (error.retry_after) fields.append("retry_after_s", static_cast<std::int64_t>(error.retry_after->count()));
   return fields;
 }

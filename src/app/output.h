@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "app/exit_code.h"
-#include "app/io.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "model/json.h"
+#include "runtime/io.h"
 
 namespace playfs::app {
 
@@ -24,7 +24,7 @@ inline std::string safe_json(std::string_view text) { return escape_json_for_ter
 
 class Output {
  public:
-  Output(Io& io, bool json) : io_(io), json_(json) {}
+  Output(runtime::Io& io, bool json) : io_(io), json_(json) {}
 
   [[nodiscard]] bool json() const { return json_; }
   /// Whether stdout may be coloured: a terminal, and no NO_COLOR.
@@ -50,7 +50,7 @@ class Output {
   ExitCode error(const Error& error);
 
  private:
-  Io& io_;
+  runtime::Io& io_;
   bool json_;
 };
 

@@ -54,7 +54,7 @@ Status walk(const std::string& path, Visit visit) {
 }
 
 /// Where SQLite puts its temporary files: it uses the first of these that is set.
-std::string temporary_directory(const Io& io) {
+std::string temporary_directory(const runtime::Io& io) {
   for (const char* variable : {"SQLITE_TMPDIR", "TMPDIR"})
     if (auto value = io.variable(variable)) return io.absolute(*value);
   return "/var/tmp";
@@ -62,12 +62,12 @@ std::string temporary_directory(const Io& io) {
 
 }  // namespace
 
-std::vector<OwnPlace> own_places(const Context& context, const Source& source) {
-  const Places& places = context.places;
+std::vector<OwnPlace> own_places(const CommandContext& context, const runtime::Source& source) {
+  const runtime::Places& places = context.places;
   std::vector<OwnPlace> own{{"staged changes and log", places.state, "XDG_STATE_HOME"},
                             {"cache", places.cache, "XDG_CACHE_HOME"},
                             {"configuration and keys", places.config, "XDG_CONFIG_HOME"}};
-  if (source.kind == Source::Kind::embedded) {
+  if (source.kind == runtime::Source::Kind::embedded) {
     const bool by_name = source.directory.starts_with(places.data + "/");
     own.push_back({"store of " + source.text, source.directory, by_name ? "XDG_DATA_HOME" : "local:/DIRECTORY"});
   } else if (auto authority = context.settings.text("cafile", source.text)) {
@@ -78,7 +78,7 @@ std::vector<OwnPlace> own_places(const Context& context, const Source& source) {
 }
 
 Status check_own_places(const std::vector<OwnPlace>& own, const std::string& mount_point,
-                        const std::vector<MountEntry>& mounts) {
+                        const std::vector<runtime::MountEntry>& mounts) {
   for (const OwnPlace& place : own) {
     const std::string named = "playfs's own " + place.what + " (" + place.path + ")";
     PLAYFS_CHECK(walk(place.path, [&](const std::string& step) -> Status {
@@ -87,7 +87,8 @@ Status check_own_places(const std::vector<OwnPlace>& own, const std::string& mou
                     mount_point + " holds " + named + ", which a mount there would hide from playfs",
                     "use a separate directory, such as " + (mount_point == "/" ? "" : mount_point) +
                         "/play, or move them elsewhere with " + place.mover);
-      if (const MountEntry* mount = mount_holding(mounts, step); mount != nullptr && mount->type == kMountType)
+      if (const runtime::MountEntry* mount = runtime::mount_holding(mounts, step);
+          mount != nullptr && mount->type == kMountType)
         return fail(ErrorCode::invalid_argument,
                     named + " would be inside the mount of " + mount->source + " at " + mount->mount_point +
                         ", and the two mounts could deadlock",

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "app/context.h"
+#include "app/command_context.h"
 #include "app/mounted.h"
-#include "app/source.h"
 #include "base/result.h"
+#include "runtime/source.h"
 
 namespace playfs::app {
 
@@ -21,11 +21,11 @@ struct OwnPlace {
 };
 
 /// The directories that a mount of `source` uses while it serves.
-std::vector<OwnPlace> own_places(const Context& context, const Source& source);
+std::vector<OwnPlace> own_places(const CommandContext& context, const runtime::Source& source);
 
 /// Refuses a mount at `mount_point` (a real path) that the path to one of `own` goes through, and any of `own` that is
 /// in another mount of playfs. Checks every step of each path, links included: a link that the mount hides is lost.
 Status check_own_places(const std::vector<OwnPlace>& own, const std::string& mount_point,
-                        const std::vector<MountEntry>& mounts);
+                        const std::vector<runtime::MountEntry>& mounts);
 
 }  // namespace playfs::app

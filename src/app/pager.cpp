@@ -63,7 +63,7 @@ class IgnoredSignal {
   struct sigaction before_ {};
 };
 
-std::string chosen_pager(const Io& io) {
+std::string chosen_pager(const runtime::Io& io) {
   for (const char* name : {"PLAYFS_PAGER", "PAGER"})
     if (auto found = io.environment.find(name); found != io.environment.end()) return found->second;
   return "less";
@@ -93,7 +93,7 @@ struct Pager::Running {
   std::streambuf* before = nullptr;
 };
 
-Pager::Pager(Context& context, bool wanted) : io_(context.io) {
+Pager::Pager(CommandContext& context, bool wanted) : io_(context.io) {
   if (!wanted || !io_.out_is_terminal || context.out.json()) return;
   std::string command = chosen_pager(io_);
   if (command.empty() || command == "cat" || (command == "less" && !is_installed(command))) return;

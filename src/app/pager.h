@@ -6,20 +6,20 @@
 
 #include <memory>
 
-#include "app/context.h"
+#include "app/command_context.h"
 
 namespace playfs::app {
 
 class Pager {
  public:
-  explicit Pager(Context& context, bool wanted = true);
+  explicit Pager(CommandContext& context, bool wanted = true);
   ~Pager();
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
 
  private:
   struct Running;
-  Io& io_;
+  runtime::Io& io_;
   std::unique_ptr<Running> running_;
 };
 

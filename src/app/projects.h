@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "app/world.h"
 #include "model/records.h"
+#include "runtime/client_stack.h"
 
 namespace playfs::app {
 
-Result<Record> create_project(World& world, const std::string& name);
+Result<Record> create_project(runtime::ClientStack& stack, const std::string& name);
 
 }  // namespace playfs::app

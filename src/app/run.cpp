@@ -1,3 +1,5 @@
+#include "app/run.h"
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -6,26 +8,25 @@
 
 #include "app/command_line.h"
 #include "app/commands/commands.h"
-#include "app/descriptors.h"
-#include "app/io.h"
+#include "runtime/descriptors.h"
 
 namespace playfs::app {
 
 namespace {
 
-Result<ExitCode> run_invocation(const Invocation& invocation, Io& io, Output& out) {
-  PLAYFS_TRY(Places places, find_places(io));
+Result<ExitCode> run_invocation(const Invocation& invocation, runtime::Io& io, Output& out) {
+  PLAYFS_TRY(runtime::Places places, runtime::find_places(io));
   std::vector<std::string> warnings;
-  PLAYFS_TRY(Settings settings, load_settings(io, places, warnings));
+  PLAYFS_TRY(runtime::Settings settings, runtime::load_settings(io, places, warnings));
   for (const std::string& warning : warnings) out.note("playfs: " + safe(warning));
-  if (invocation.site) PLAYFS_CHECK(settings.set(Settings::Layer::flag, "site", *invocation.site));
-  Context context{io, out, std::move(places), std::move(settings)};
+  if (invocation.site) PLAYFS_CHECK(settings.set(runtime::Settings::Layer::flag, "site", *invocation.site));
+  CommandContext context{io, out, std::move(places), std::move(settings)};
   return invocation.action(context);
 }
 
 }  // namespace
 
-int run(std::vector<std::string> argv, Io& io) {
+int run(std::vector<std::string> argv, runtime::Io& io) {
   auto parsed = parse_command_line(std::move(argv));
   if (const auto* help = std::get_if<Help>(&parsed)) {
     (help->code == ExitCode::done ? io.out : io.err) << help->text << std::flush;
@@ -46,11 +47,11 @@ int run(std::vector<std::string> argv, Io& io) {
 }
 
 int run_in_this_process(int argc, char** argv) {
-  hold_standard_streams();
+  runtime::hold_standard_streams();
   std::ios::sync_with_stdio(false);
   SystemClock clock;
   SystemRandom random;
-  Io io{std::cin, std::cout, std::cerr, clock, random, {}, {}, isatty(0) == 1, isatty(1) == 1, isatty(2) == 1};
+  runtime::Io io{std::cin, std::cout, std::cerr, clock, random, {}, {}, isatty(0) == 1, isatty(1) == 1, isatty(2) == 1};
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string_view text = *entry;
     if (auto equals = text.find('='); equals != std::string_view::npos)

@@ -20,7 +20,7 @@ namespace playfs::app {
 inline constexpr const char* kMarkFolder = ".playfs";
 
 struct TreeOrigin {
-  std::string site;  ///< Source::text
+  std::string site;  ///< runtime::Source::text
   std::string base_path;
   ProjectId project;
   RevisionId revision;

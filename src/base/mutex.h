@@ -1,4 +1,4 @@
-// A mutex annotated for clang's thread-safety analysis, and a value accessible only under its own lock.
+// A mutex annotated for clang's thread-safety analysis.
 //
 // libstdc++'s std::mutex has no annotations, so -Wthread-safety cannot check it. With g++ the annotations expand to
 // nothing. src/README.md defines the program's lock order.
@@ -6,7 +6,6 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <utility>
 
 #if defined(__clang__)
 #define PLAYFS_TSA(x) __attribute__((x))
@@ -57,30 +56,6 @@ class Condition {
 
  private:
   std::condition_variable_any condition_;
-};
-
-/// A value with its own lock: `auto locked = shared.lock(); locked->field = …;`.
-template <class T>
-class Synchronised {
- public:
-  class Locked {
-   public:
-    explicit Locked(Synchronised& owner) : lock_(owner.mutex_), value_(owner.value_) {}
-    T* operator->() { return &value_; }
-    T& operator*() { return value_; }
-
-   private:
-    std::unique_lock<std::mutex> lock_;
-    T& value_;
-  };
-
-  Synchronised() = default;
-  explicit Synchronised(T value) : value_(std::move(value)) {}
-  [[nodiscard]] Locked lock() { return Locked(*this); }
-
- private:
-  std::mutex mutex_;
-  T value_;
 };
 
 }  // namespace playfs

@@ -5,57 +5,58 @@
 
 namespace playfs {
 
-std::string_view name_of(ErrorCode code) {
+// A code is transient if it comes from the network, from a service that makes no sense (which leaves open whether the
+// request was carried out), from a local disk that is full or failing, or from work that must end first.
+ErrorTraits traits_of(ErrorCode code) {
+  constexpr bool transient = true, recorded = true;
   switch (code) {
-    case ErrorCode::not_found: return "not_found";
-    case ErrorCode::already_exists: return "already_exists";
-    case ErrorCode::not_a_directory: return "not_a_directory";
-    case ErrorCode::is_a_directory: return "is_a_directory";
-    case ErrorCode::not_empty: return "not_empty";
-    case ErrorCode::read_only: return "read_only";
-    case ErrorCode::invalid_argument: return "invalid_argument";
-    case ErrorCode::name_too_long: return "name_too_long";
-    case ErrorCode::not_permitted: return "not_permitted";
-    case ErrorCode::permission_denied: return "permission_denied";
-    case ErrorCode::unauthorized: return "unauthorized";
-    case ErrorCode::busy: return "busy";
-    case ErrorCode::stale: return "stale";
-    case ErrorCode::not_supported: return "not_supported";
-    case ErrorCode::no_attribute: return "no_attribute";
-    case ErrorCode::too_many_links: return "too_many_links";
-    case ErrorCode::loop: return "loop";
-    case ErrorCode::cross_device: return "cross_device";
-    case ErrorCode::no_data: return "no_data";
-    case ErrorCode::record_too_large: return "record_too_large";
-    case ErrorCode::file_too_big: return "file_too_big";
-    case ErrorCode::no_space: return "no_space";
-    case ErrorCode::quota_exceeded: return "quota_exceeded";
-    case ErrorCode::out_of_range: return "out_of_range";
-    case ErrorCode::rate_limited: return "rate_limited";
-    case ErrorCode::unreachable: return "unreachable";
-    case ErrorCode::timed_out: return "timed_out";
-    case ErrorCode::interrupted: return "interrupted";
-    case ErrorCode::offline: return "offline";
-    case ErrorCode::protocol: return "protocol";
-    case ErrorCode::corrupt: return "corrupt";
-    case ErrorCode::refused_input: return "refused_input";
-    case ErrorCode::io: return "io";
-    case ErrorCode::internal: return "internal";
+    case ErrorCode::not_found: return {"not_found", false, false, Reached::decision};
+    case ErrorCode::already_exists: return {"already_exists", false, false, Reached::decision};
+    case ErrorCode::not_a_directory: return {"not_a_directory", false, false, Reached::decision};
+    case ErrorCode::is_a_directory: return {"is_a_directory", false, false, Reached::decision};
+    case ErrorCode::not_empty: return {"not_empty", false, false, Reached::decision};
+    case ErrorCode::read_only: return {"read_only", false, false, Reached::decision};
+    case ErrorCode::invalid_argument: return {"invalid_argument", false, false, Reached::decision};
+    case ErrorCode::name_too_long: return {"name_too_long", false, false, Reached::decision};
+    case ErrorCode::not_permitted: return {"not_permitted", false, false, Reached::decision};
+    case ErrorCode::permission_denied: return {"permission_denied", false, false, Reached::decision};
+    case ErrorCode::unauthorized: return {"unauthorized", false, recorded, Reached::decision};
+    case ErrorCode::busy: return {"busy", transient, recorded, Reached::decision};
+    case ErrorCode::stale: return {"stale", false, recorded, Reached::decision};
+    case ErrorCode::not_supported: return {"not_supported", false, false, Reached::decision};
+    case ErrorCode::no_attribute: return {"no_attribute", false, false, Reached::decision};
+    case ErrorCode::too_many_links: return {"too_many_links", false, false, Reached::decision};
+    case ErrorCode::loop: return {"loop", false, false, Reached::decision};
+    case ErrorCode::cross_device: return {"cross_device", false, false, Reached::decision};
+    case ErrorCode::no_data: return {"no_data", false, false, Reached::decision};
+    case ErrorCode::record_too_large: return {"record_too_large", false, recorded, Reached::decision};
+    case ErrorCode::file_too_big: return {"file_too_big", false, recorded, Reached::decision};
+    case ErrorCode::no_space: return {"no_space", transient, recorded, Reached::decision};
+    case ErrorCode::quota_exceeded: return {"quota_exceeded", transient, recorded, Reached::decision};
+    case ErrorCode::out_of_range: return {"out_of_range", false, false, Reached::decision};
+    case ErrorCode::rate_limited: return {"rate_limited", transient, recorded, Reached::no_use};
+    case ErrorCode::unreachable: return {"unreachable", transient, recorded, Reached::silence};
+    case ErrorCode::timed_out: return {"timed_out", transient, recorded, Reached::silence};
+    case ErrorCode::interrupted: return {"interrupted", transient, false, Reached::given_up};
+    case ErrorCode::offline: return {"offline", transient, recorded, Reached::nobody};
+    case ErrorCode::protocol: return {"protocol", transient, recorded, Reached::no_use};
+    case ErrorCode::corrupt: return {"corrupt", false, recorded, Reached::decision};
+    case ErrorCode::refused_input: return {"refused_input", false, recorded, Reached::decision};
+    case ErrorCode::io: return {"io", transient, recorded, Reached::decision};
+    case ErrorCode::internal: return {"internal", false, recorded, Reached::decision};
   }
-  return "internal";
+  return traits_of(ErrorCode::internal);
 }
 
-bool is_retryable(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::rate_limited:
-    case ErrorCode::unreachable:
-    case ErrorCode::timed_out:
-    case ErrorCode::interrupted:
-    case ErrorCode::busy:
-    case ErrorCode::no_space:
-    case ErrorCode::quota_exceeded: return true;
-    default: return false;
-  }
+ErrorCode code_named(std::string_view name) {
+  for (int i = 0; i < static_cast<int>(ErrorCode::internal); ++i)
+    if (name_of(static_cast<ErrorCode>(i)) == name) return static_cast<ErrorCode>(i);
+  return ErrorCode::internal;
+}
+
+bool is_outage(ErrorCode code) {
+  const Reached reached = traits_of(code).reached;
+  return reached == Reached::nobody || reached == Reached::silence || reached == Reached::no_use;
 }
 
 Error Error::while_doing(std::string_view what) const {
@@ -103,12 +104,7 @@ ErrorCode code_from_errno(int errnum) {
 }  // namespace
 
 Error error_from_errno(int errnum, std::string_view what) {
-  return Error{code_from_errno(errnum),
-               std::string(what) + ": " + std::generic_category().message(errnum),
-               {},
-               std::nullopt,
-               0,
-               {}};
+  return Error{code_from_errno(errnum), std::string(what) + ": " + std::generic_category().message(errnum)};
 }
 
 }  // namespace playfs

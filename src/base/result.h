@@ -1,7 +1,8 @@
 // Errors as values. Every fallible operation in playfs returns Result<T>; an exception is a bug.
 //
-// The whole program shares one ErrorCode, mapped exhaustively in exactly three places: to errno in fuse/, to HTTP
-// status in service/ and to the exit code in app/. All types here are plain values and may be copied between threads.
+// The whole program shares one ErrorCode. What a code means is in one table, traits_of(). Three exhaustive switches map
+// it to other worlds: to errno in fuse/, to HTTP status in service/ and to the exit code in app/. The way back is
+// error_from_errno() here and wire's decode_error(). All types here are plain values and may be copied between threads.
 #pragma once
 
 #include <chrono>
@@ -54,33 +55,53 @@ enum class ErrorCode {
   refused_input,  // data from the service that playfs will not act on (a path, a size, a cycle)
   // playfs itself.
   io,
-  internal,
+  internal,  // last: code_named() counts on it
 };
 
-/// The stable snake_case name of a code, used in `--json` output and `.playfs/errors.ndjson`.
-std::string_view name_of(ErrorCode code);
+/// How far the request behind an error got.
+enum class Reached {
+  nobody,    // it was not sent: the mount may not connect
+  given_up,  // the caller no longer waits; what the service did is unknown
+  silence,   // no answer
+  no_use,    // an answer that decides nothing: a rate limit, or a proxy's error page
+  decision,  // a final answer; also every error that did not come from the service
+};
+
+struct ErrorTraits {
+  std::string_view name;  ///< stable, in snake_case: `code` in `--json` output and `.playfs/errors.ndjson`
+  bool transient;         ///< the same request may succeed later with no change on our side
+  bool recorded;          ///< belongs in `.playfs/errors.ndjson`, since an errno alone does not explain it
+  Reached reached;
+};
+
+/// The table of all codes.
+ErrorTraits traits_of(ErrorCode code);
+
+inline std::string_view name_of(ErrorCode code) { return traits_of(code).name; }
+/// The code with that name; `internal` if there is none.
+ErrorCode code_named(std::string_view name);
+inline bool is_transient(ErrorCode code) { return traits_of(code).transient; }
+/// Whether the service could not be asked, so that what is already known still serves.
+bool is_outage(ErrorCode code);
 
 struct Error {
   ErrorCode code = ErrorCode::internal;
-  std::string message;                              ///< What failed and why: one line, no trailing full stop.
-  std::string hint;                                 ///< What to do or type next; may be empty.
-  std::optional<std::chrono::seconds> retry_after;  ///< The service's Retry-After, if given.
-  int http_status = 0;                              ///< Status of the response behind this error; 0 if none.
-  std::string remote_code;                          ///< `code` of the service's error object, as received.
+  std::string message{};                              ///< What failed and why: one line, no trailing full stop.
+  std::string hint{};                                 ///< What to do or type next; may be empty.
+  std::optional<std::chrono::seconds> retry_after{};  ///< The service's Retry-After, if given.
+  int http_status = 0;                                ///< Status of the response behind this error; 0 if none.
+  std::string remote_code{};                          ///< `code` of the service's error object, as received.
 
   /// The same error with context prepended: "read src/a.c: <message>".
   [[nodiscard]] Error while_doing(std::string_view what) const;
 };
-
-/// Whether the same request may succeed later with no change on our side.
-bool is_retryable(ErrorCode code);
 
 template <class T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
 inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string hint = {}) {
-  return tl::unexpected<Error>(Error{code, std::move(message), std::move(hint), std::nullopt, 0, {}});
+  return tl::unexpected<Error>(Error{code, std::move(message), std::move(hint)});
 }
 inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
 

@@ -9,15 +9,15 @@
 #include "cache/lru.h"
 #include "content/blob.h"
 #include "content/chunks.h"
-#include "content/context.h"
 #include "content/single_flight.h"
+#include "content/site_context.h"
 #include "model/tree.h"
 
 namespace playfs::content {
 
 class Blobs {
  public:
-  Blobs(Context& context, Chunks& chunks) : context_(context), chunks_(chunks) {}
+  Blobs(SiteContext& context, Chunks& chunks) : context_(context), chunks_(chunks) {}
 
   /// Nothing if the content is missing or wrong. Does local I/O.
   [[nodiscard]] std::optional<Blob> known(const FileRef& file);
@@ -50,7 +50,7 @@ class Blobs {
   static constexpr std::size_t kKeptRefusals = 256;
   static constexpr std::size_t kKeptOrigins = 4096;
 
-  Context& context_;
+  SiteContext& context_;
   Chunks& chunks_;
   SingleFlight<std::string, Blob> flights_;  // by origin_key
   Mutex mutex_;

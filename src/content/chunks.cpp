@@ -80,7 +80,7 @@ void Chunks::send_next() {
       ended(*request);
       continue;
     }
-    context_.client.get_record(kFileChunks, request->id.text(), context_.stop.token(),
+    context_.client.get_record(kFileChunks, request->id.text(), context_.gate->closing(),
                                context_.answered<Record>([this, request = *request](Result<Record> answer) {
                                  arrived(request, std::move(answer));
                                }),

@@ -13,8 +13,8 @@
 #include <span>
 #include <unordered_map>
 
-#include "content/context.h"
 #include "content/single_flight.h"
+#include "content/site_context.h"
 #include "model/records.h"
 
 namespace playfs::content {
@@ -24,7 +24,7 @@ using ChunkPtr = std::shared_ptr<const FileChunk>;
 
 class Chunks {
  public:
-  explicit Chunks(Context& context) : context_(context) {}
+  explicit Chunks(SiteContext& context) : context_(context) {}
 
   /// Checks the disk first. A request that nobody waits for when its turn comes is not sent. `project`: whose share it
   /// uses.
@@ -64,7 +64,7 @@ class Chunks {
   void arrived(const Request& request, Result<Record> answer);
   Result<ChunkPtr> decode(const ChunkId& id, Result<Record> answer);
 
-  Context& context_;
+  SiteContext& context_;
   SingleFlight<ChunkId, ChunkPtr> flights_;
   Mutex mutex_;
   std::map<ProjectId, Account> accounts_ PLAYFS_GUARDED_BY(mutex_);

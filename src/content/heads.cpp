@@ -14,12 +14,8 @@ constexpr const char* kProjects = "projects";
 std::string question_of(const ProjectId& id) { return std::string(kProjects) + "/" + id.text(); }
 
 Error not_its_own(const RevisionId& revision) {
-  return {ErrorCode::refused_input,
-          "revision " + escape_for_terminal(revision.text()) + " belongs to another project",
-          "the project's last own revision is shown until latest_revision names one again",
-          {},
-          0,
-          {}};
+  return {ErrorCode::refused_input, "revision " + escape_for_terminal(revision.text()) + " belongs to another project",
+          "the project's last own revision is shown until latest_revision names one again"};
 }
 }  // namespace
 
@@ -59,7 +55,7 @@ void Heads::Project::saw(const playfs::Project& project) {
 
 void Heads::load(const ProjectId& id) {
   auto stored = context_.records.record(context_.site, kProjects, id.text());
-  auto record = stored ? Context::read(stored->text, id.text()) : std::nullopt;
+  auto record = stored ? SiteContext::read(stored->text, id.text()) : std::nullopt;
   if (!record) return;
   auto project = wire::decode_project(std::move(*record));
   if (!project) return;
@@ -88,7 +84,7 @@ void Heads::get(const ProjectId& id, const CancelToken& cancel, Callback<Head> d
   auto head = known(id);
   if (head && is_fresh(*head)) return done(std::move(*head));
   auto old_one_will_do = [head = std::move(head), done = std::move(done)](Result<Head> result) mutable {
-    if (!result && head && is_away(result.error())) result = std::move(*head);
+    if (!result && head && is_outage(result.error().code)) result = std::move(*head);
     done(std::move(result));
   };
   if (!flights_.join(id, cancel, std::move(old_one_will_do))) return;
@@ -116,7 +112,7 @@ void Heads::ask(const ProjectId& id, Callback<Head> answered) {
     if (auto& state = *state_of(id); state.head) etag = state.etag;
   }
   using Answer = Result<remote::Fetched<playfs::Project>>;
-  context_.client.get_project(id, std::move(etag), context_.stop.token(),
+  context_.client.get_project(id, std::move(etag), context_.gate->closing(),
                               context_.answered<remote::Fetched<playfs::Project>>(
                                   [this, request, question = context_.patience.ask(question_of(id)),
                                    answered = std::move(answered)](Answer answer) mutable {
@@ -271,7 +267,7 @@ void Heads::latest_came(const ProjectId& id, const RevisionId& revision, std::ui
       previous = state.announced.value_or(RevisionId());
       is_news = std::exchange(state.announced, revision) != revision;
       if (state.head) state.head->shown = revision;
-    } else if (!is_away(tree.error()) && tree.error().code != ErrorCode::interrupted) {
+    } else if (!is_outage(tree.error().code) && tree.error().code != ErrorCode::interrupted) {
       first_failure = std::exchange(state.failed, revision) != revision;
       // not_found may be a lagging replica. Any other failure is final, since records do not change.
       if (tree.error().code != ErrorCode::not_found && state.head && state.head->project.latest_revision == revision)

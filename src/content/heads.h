@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "cache/lru.h"
-#include "content/context.h"
 #include "content/lists.h"
 #include "content/revisions.h"
 #include "content/single_flight.h"
+#include "content/site_context.h"
 
 namespace playfs::content {
 
@@ -23,7 +23,7 @@ class Heads {
   using Changed = std::function<void(const ProjectId&, const RevisionTreePtr&)>;
   using Seen = std::function<void(const ProjectId&)>;
 
-  Heads(Context& context, Revisions& revisions, Lists& lists)
+  Heads(SiteContext& context, Revisions& revisions, Lists& lists)
       : context_(context), revisions_(revisions), lists_(lists) {}
 
   /// From memory or disk, however old.
@@ -95,7 +95,7 @@ class Heads {
   static constexpr std::size_t kKept = 4096;      ///< projects with records of ordinary size
   static constexpr std::size_t kOrdinary = 8192;  ///< bytes of one
 
-  Context& context_;
+  SiteContext& context_;
   Revisions& revisions_;
   Lists& lists_;
   SingleFlight<ProjectId, Head> flights_;

@@ -119,10 +119,7 @@ void Lists::tell_cut(const std::string& collection, std::size_t shown) {
   context_.events.error(
       collection, {ErrorCode::refused_input,
                    fmt::format("the list of {} is too long: its newest {} records are shown", collection, shown),
-                   "open other records by id; names are not resolved, since an older record may have the same one",
-                   {},
-                   0,
-                   {}});
+                   "open other records by id; names are not resolved, since an older record may have the same one"});
 }
 
 bool Lists::is_whole(const std::string& collection) {
@@ -208,7 +205,7 @@ void Lists::names_were_shown(const std::string& collection) {
     list.looked_further = now;
   }
   context_.client.list_records(
-      collection, kPageSize, std::move(cursor), context_.stop.token(),
+      collection, kPageSize, std::move(cursor), context_.gate->closing(),
       context_.answered<wire::RecordPage>([this, collection](const Result<wire::RecordPage>& page) {
         {
           MutexLock lock(mutex_);
@@ -262,7 +259,7 @@ void Lists::get(const std::string& collection, const CancelToken& cancel, Callba
 }
 
 void Lists::read_page(const ReadingPtr& reading, std::string cursor) {
-  context_.client.list_records(reading->collection, kPageSize, std::move(cursor), context_.stop.token(),
+  context_.client.list_records(reading->collection, kPageSize, std::move(cursor), context_.gate->closing(),
                                context_.answered<wire::RecordPage>([this, reading](Result<wire::RecordPage> page) {
                                  page_arrived(reading, std::move(page));
                                }));
@@ -272,7 +269,7 @@ void Lists::page_arrived(const ReadingPtr& reading, Result<wire::RecordPage> pag
   auto complete = page ? take_in(*reading, *page) : Result<bool>(fail(page.error()));
   if (complete) return *complete ? finish(reading) : read_page(reading, reading->cursor);
 
-  if (!page && is_away(complete.error())) {
+  if (!page && is_outage(complete.error().code)) {
     if (auto old = known(reading->collection)) return flights_.land(reading->collection, old);
   } else {
     context_.events.error(reading->collection, complete.error());

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "content/context.h"
 #include "content/single_flight.h"
+#include "content/site_context.h"
 #include "content/types.h"
 
 namespace playfs::content {
@@ -21,7 +21,7 @@ class Lists {
  public:
   using Changed = std::function<void(const std::string& collection)>;
 
-  explicit Lists(Context& context) : context_(context) {}
+  explicit Lists(SiteContext& context) : context_(context) {}
 
   /// As last updated; nullptr if never. Does local I/O the first time.
   [[nodiscard]] ListPtr known(const std::string& collection);
@@ -77,7 +77,7 @@ class Lists {
   /// Updates known records to their current names.
   void rename(const std::string& collection, const std::vector<Listed>& now);
 
-  Context& context_;
+  SiteContext& context_;
   SingleFlight<std::string, ListPtr> flights_;  // by collection
   void tell(const std::string& collection);
 

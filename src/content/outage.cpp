@@ -2,21 +2,10 @@
 
 namespace playfs::content {
 
-bool is_away(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::unreachable:
-    case ErrorCode::timed_out:
-    case ErrorCode::rate_limited:
-    case ErrorCode::offline:
-    case ErrorCode::protocol: return true;  // usually a proxy's error page
-    default: return false;
-  }
-}
-
 void OutageWatch::saw(const Error* error) {
-  const bool away = error && (error->code == ErrorCode::unreachable || error->code == ErrorCode::timed_out);
-  // Neither says anything about the service: we did not ask, or did not wait.
-  if (error && (error->code == ErrorCode::offline || error->code == ErrorCode::interrupted)) return;
+  const Reached reached = error ? traits_of(error->code).reached : Reached::decision;
+  if (reached == Reached::nobody || reached == Reached::given_up) return;  // neither says anything about the service
+  const bool away = reached == Reached::silence;
 
   std::optional<SteadyTime> ended;
   {

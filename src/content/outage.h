@@ -10,9 +10,6 @@
 
 namespace playfs::content {
 
-/// Whether an error means that the service could not be asked, so that known data still serves.
-bool is_away(const Error& error);
-
 class OutageWatch {
  public:
   OutageWatch(std::string site, const Clock& clock, EventLog& events)

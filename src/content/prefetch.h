@@ -7,13 +7,13 @@
 
 #include "cache/lru.h"
 #include "content/blobs.h"
-#include "content/context.h"
+#include "content/site_context.h"
 
 namespace playfs::content {
 
 class Prefetch {
  public:
-  Prefetch(Context& context, Blobs& blobs) : context_(context), blobs_(blobs) {}
+  Prefetch(SiteContext& context, Blobs& blobs) : context_(context), blobs_(blobs) {}
 
   /// Returns immediately. A recently requested revision is ignored.
   void start(const RevisionTreePtr& revision);
@@ -28,7 +28,7 @@ class Prefetch {
   static constexpr std::size_t kRemembered = 256;
   static constexpr std::size_t kMostWaiting = 16'384;  ///< files
 
-  Context& context_;
+  SiteContext& context_;
   Blobs& blobs_;
   Mutex mutex_;
   cache::Lru<RevisionId, bool> asked_for_ PLAYFS_GUARDED_BY(mutex_){kRemembered};

@@ -37,22 +37,22 @@ void Records::ask(const std::string& collection, const std::string& id) {
     if (answer) {
       json = context_.store(collection, *answer);
     } else {
-      auto old = is_away(answer.error()) ? context_.records.record(context_.site, collection, id) : std::nullopt;
+      auto old = is_outage(answer.error().code) ? context_.records.record(context_.site, collection, id) : std::nullopt;
       if (answer.error().code == ErrorCode::not_found) context_.records.forget_record(context_.site, collection, id);
       if (old) json = std::move(old->text);
     }
     if (!json) return flights_.land(key, fail(std::move(answer).error()));
     flights_.land(key, std::make_shared<const RecordText>(RecordText{collection, id, std::move(*json)}));
   };
-  turns_.take(
-      collection, context_.guarded([this, collection, id, key, arrived = std::move(arrived)](Turns::Turn turn) mutable {
-        if (flights_.abandon(key)) return;
-        auto ended = [turn = std::move(turn), arrived = std::move(arrived)](Result<Record> answer) mutable {
-          turn.reset();
-          arrived(std::move(answer));
-        };
-        context_.client.get_record(collection, id, context_.stop.token(), context_.answered<Record>(std::move(ended)));
-      }));
+  turns_.take(collection, context_.guarded([this, collection, id, key,
+                                            arrived = std::move(arrived)](Turns::Turn turn) mutable {
+    if (flights_.abandon(key)) return;
+    auto ended = [turn = std::move(turn), arrived = std::move(arrived)](Result<Record> answer) mutable {
+      turn.reset();
+      arrived(std::move(answer));
+    };
+    context_.client.get_record(collection, id, context_.gate->closing(), context_.answered<Record>(std::move(ended)));
+  }));
 }
 
 PartAtOnce Records::known_part(const std::string& collection, const std::string& id, Reduce reduce, Reads reads) {
@@ -70,7 +70,7 @@ PartAtOnce Records::part_of(const RecordText& text, Reduce reduce, Reads reads) 
   const std::string key = key_of(text.collection, text.id, reduce);
   const ContentHash hash = ContentHash::of(text.json);
   if (auto known = kept(key); known && known->of == hash && is_whole(*known->part)) return {known->part};
-  auto record = Context::read(text.json, text.id);
+  auto record = SiteContext::read(text.json, text.id);
   if (!record) return {};
   if (reads == Reads::at_once && memory_of(*record) > kReducedAtOnce) return {nullptr, true};
   Reduced reduced = reduce(std::move(*record));

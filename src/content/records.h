@@ -5,15 +5,15 @@
 #include <string>
 
 #include "cache/lru.h"
-#include "content/context.h"
 #include "content/single_flight.h"
+#include "content/site_context.h"
 #include "content/turns.h"
 
 namespace playfs::content {
 
 class Records {
  public:
-  Records(Context& context, Turns& turns) : context_(context), turns_(turns) {}
+  Records(SiteContext& context, Turns& turns) : context_(context), turns_(turns) {}
 
   /// If the service is away, a mutable record is returned as last seen.
   void get(const std::string& collection, const std::string& id, const CancelToken& cancel,
@@ -45,7 +45,7 @@ class Records {
 
   static constexpr std::size_t kPartBytes = 4 << 20;
 
-  Context& context_;
+  SiteContext& context_;
   Turns& turns_;
   SingleFlight<std::string, RecordTextPtr> flights_;  // by "collection/id"
   Mutex mutex_;

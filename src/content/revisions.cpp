@@ -43,7 +43,7 @@ RevisionAtOnce Revisions::read(const RevisionId& id, std::size_t most) {
   auto stored = context_.records.record(context_.site, kRevisions, id.text());
   if (!stored) return nothing;
   if (stored->text.size() > most) return too_large;
-  auto record = Context::read(stored->text, id.text());
+  auto record = SiteContext::read(stored->text, id.text());
   auto revision = record ? wire::decode_revision(std::move(*record)) : fail(ErrorCode::not_found, "it is not here");
   if (!revision) return nothing;
   if (!revision->manifest.continuation) return {adopt(std::make_shared<RevisionTree>(std::move(*revision)))};
@@ -90,7 +90,7 @@ void Revisions::look(const RevisionId& id, const ProjectId& of) {
   // A revision of an unknown project gets its own account.
   turns_.take(of.empty() ? id.text() : of.text(), context_.guarded([this, id, of](Turns::Turn turn) {
     if (flights_.abandon(id)) return;
-    context_.client.get_record(kRevisions, id.text(), context_.stop.token(),
+    context_.client.get_record(kRevisions, id.text(), context_.gate->closing(),
                                context_.answered<Record>([this, id, asked_at = context_.clock.steady(),
                                                           turn = std::move(turn)](Result<Record> answer) mutable {
                                  turn.reset();
@@ -132,7 +132,7 @@ void Revisions::complete(const RevisionId& id, Revision revision) {
   if (!revision.manifest.continuation)
     return flights_.land(id, adopt(std::make_shared<RevisionTree>(std::move(revision))));
   FileRef more = continuation_of(std::move(revision));
-  blobs_.get(more, Urgency::demand, context_.stop.token(), context_.guarded([this, id, more](Result<Blob> blob) {
+  blobs_.get(more, Urgency::demand, context_.gate->closing(), context_.guarded([this, id, more](Result<Blob> blob) {
     auto text = blob ? blob->read(0, blob->size()) : Result<std::string>(fail(std::move(blob).error()));
     if (!text) return flights_.land(id, fail(text.error().while_doing("read the rest of the manifest")));
     flights_.land(id, adopt(with_continuation(*more.revision, *text)));

@@ -10,8 +10,8 @@
 
 #include "cache/lru.h"
 #include "content/blobs.h"
-#include "content/context.h"
 #include "content/single_flight.h"
+#include "content/site_context.h"
 #include "content/turns.h"
 #include "model/tree.h"
 
@@ -19,7 +19,7 @@ namespace playfs::content {
 
 class Revisions {
  public:
-  Revisions(Context& context, Blobs& blobs, Turns& turns) : context_(context), blobs_(blobs), turns_(turns) {}
+  Revisions(SiteContext& context, Blobs& blobs, Turns& turns) : context_(context), blobs_(blobs), turns_(turns) {}
 
   /// nullptr if neither in memory nor on disk. Does local I/O, and parses a record of any size.
   [[nodiscard]] RevisionTreePtr known(const RevisionId& id);
@@ -49,7 +49,7 @@ class Revisions {
   static constexpr std::size_t kKeptBytes = 8 << 20;
   static constexpr std::size_t kAbsentKept = 4096;
 
-  Context& context_;
+  SiteContext& context_;
   Blobs& blobs_;
   Turns& turns_;
   SingleFlight<RevisionId, RevisionTreePtr> flights_;

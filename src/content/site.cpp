@@ -2,19 +2,19 @@
 
 #include "content/blobs.h"
 #include "content/chunks.h"
-#include "content/context.h"
 #include "content/heads.h"
 #include "content/lists.h"
 #include "content/prefetch.h"
 #include "content/records.h"
 #include "content/revisions.h"
+#include "content/site_context.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
 namespace playfs::content {
 
 struct Site::Parts {
-  Context context;
+  SiteContext context;
   Chunks chunks{context};
   Blobs blobs{context, chunks};
   Turns turns{context.client};
@@ -27,8 +27,8 @@ struct Site::Parts {
 
 Site::Site(remote::Client& client, cache::ObjectStore& objects, cache::RecordIndex& records, Executor& executor,
            const Clock& clock, EventLog& events, SiteOptions options)
-    : parts_(new Parts{Context{client, objects, records, executor, clock, events, options, client.site(),
-                               OutageWatch(client.site(), clock, events)}}) {
+    : parts_(new Parts{SiteContext{client, objects, records, executor, clock, events, options, client.site(),
+                                   OutageWatch(client.site(), clock, events)}}) {
   parts_->heads.on_changed([this](const ProjectId&, const RevisionTreePtr&) { parts_->revisions.forget_absent(); });
   parts_->lists.on_changed([this](const std::string& collection) {
     if (collection == "revisions") parts_->revisions.forget_absent();
@@ -36,9 +36,8 @@ Site::Site(remote::Client& client, cache::ObjectStore& objects, cache::RecordInd
 }
 
 Site::~Site() {
-  // First admit no more callbacks, then cancel requests (their responses find the gate closed), then answer waiters.
+  // Admits no more callbacks and cancels requests, whose responses find the gate closed. Then waiters are answered.
   parts_->context.gate->close();
-  parts_->context.stop.cancel();
   parts_->turns.close();
   parts_->heads.close();
   parts_->blobs.close();
@@ -117,7 +116,7 @@ void Site::on_list_changed(std::function<void(const std::string&)> changed) {
 void Site::record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done) {
   record_text(collection, id, std::move(cancel), [done = std::move(done)](Result<RecordTextPtr> text) mutable {
     if (!text) return done(fail(std::move(text).error()));
-    auto record = Context::read((*text)->json, (*text)->id);
+    auto record = SiteContext::read((*text)->json, (*text)->id);
     if (record) done(std::move(*record));
     else done(fail(ErrorCode::protocol, "the record is not readable"));
   });

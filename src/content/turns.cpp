@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "content/context.h"
+#include "content/site_context.h"
 
 namespace playfs::content {
 

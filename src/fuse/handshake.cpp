@@ -32,7 +32,7 @@ unsigned request_limit_of_kernel() {
 
 namespace {
 
-Context& context_of(void* user_data) { return *static_cast<Context*>(static_cast<InFlight*>(user_data)); }
+SessionContext& context_of(void* user_data) { return *static_cast<SessionContext*>(static_cast<InFlight*>(user_data)); }
 
 // Since Linux 6.15, missing from older headers: bit 42 of the flags, and 16 bits after max_stack_depth.
 constexpr std::uint32_t kRequestTimeout = 1U << (42 - 32);
@@ -63,7 +63,7 @@ ssize_t write_reply(int fd, iovec* pieces, int count, void* user_data) {
     return writev(fd, pieces, count);
   context_of(user_data).init_request = 0;
   std::memcpy(&init, pieces[1].iov_base, sizeof init);
-  const Context& context = context_of(user_data);
+  const SessionContext& context = context_of(user_data);
   if (context.takes_limit && context.request_limit_s > 0) {
     // Pins the limit that we keep to, even if the administrator changes it later.
     init.flags |= FUSE_INIT_EXT;

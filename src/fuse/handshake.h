@@ -18,7 +18,7 @@ namespace playfs::fuse {
 unsigned request_limit_of_kernel();
 
 /// Completes the handshake as described above.
-/// REQUIRES: the session is mounted, its loop has not started, and its user data is a Context.
+/// REQUIRES: the session is mounted, its loop has not started, and its user data is a SessionContext.
 Status complete_handshake(fuse_session* session);
 
 }  // namespace playfs::fuse

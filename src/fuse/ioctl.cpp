@@ -94,14 +94,14 @@ void answer_error(Request& request, Struct& answer, const Error& error) {
   put_cut(answer.error.code, name_of(error.code));
   put_cut(answer.error.message, on_one_line(error.message));
   put_cut(answer.error.hint, on_one_line(error.hint));
-  answer.error.retryable = is_retryable(error.code) ? 1 : 0;
+  answer.error.retryable = is_transient(error.code) ? 1 : 0;
   if (error.retry_after) answer.error.retry_after_s = static_cast<__u32>(error.retry_after->count());
   request.ioctl_result(&answer, sizeof answer, error.code == ErrorCode::not_supported ? ENOTTY : errno_of(error.code));
 }
 
 template <class Struct>
 void refuse(Request& request, Struct answer, const char* why) {
-  answer_error(request, answer, {ErrorCode::invalid_argument, why, {}, {}, 0, {}});
+  answer_error(request, answer, {ErrorCode::invalid_argument, why});
 }
 
 constexpr const char* kNoText = "a text is not terminated, or not UTF-8";

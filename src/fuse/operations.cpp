@@ -17,7 +17,9 @@ namespace playfs::fuse {
 
 namespace {
 
-Context& context_of(fuse_req_t req) { return *static_cast<Context*>(static_cast<InFlight*>(fuse_req_userdata(req))); }
+SessionContext& context_of(fuse_req_t req) {
+  return *static_cast<SessionContext*>(static_cast<InFlight*>(fuse_req_userdata(req)));
+}
 
 // An exception is a bug; it must cost one operation, not the mount. Unwinding destroys the request, which answers EIO.
 template <class Body>
@@ -35,7 +37,7 @@ void guarded(const char* operation, Body body) {
 template <class Body>
 void serve(const char* operation, fuse_req_t req, Body body) {
   guarded(operation, [&] {
-    Context& context = context_of(req);
+    SessionContext& context = context_of(req);
     Request request(req, context);
     vfs::Caller caller = request.caller();
     body(context.file_system, caller, std::move(request));
@@ -89,7 +91,7 @@ void initialise(void* user_data, fuse_conn_info* connection) {
   want(FUSE_CAP_AUTO_INVAL_DATA, false);
   want(FUSE_CAP_EXPLICIT_INVAL_DATA, true);
   // Link targets do not change, and reading one never waits (vfs/late_links.h).
-  want(FUSE_CAP_CACHE_SYMLINKS, static_cast<Context*>(static_cast<InFlight*>(user_data))->keeps_links);
+  want(FUSE_CAP_CACHE_SYMLINKS, static_cast<SessionContext*>(static_cast<InFlight*>(user_data))->keeps_links);
   // A listing always brings all attributes: the kernel's heuristic would cost single lookups later.
   want(FUSE_CAP_READDIRPLUS, true);
   want(FUSE_CAP_READDIRPLUS_AUTO, false);
@@ -196,7 +198,7 @@ void move(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t new_pa
 }
 
 void read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, fuse_file_info*) {
-  Context& context = context_of(req);
+  SessionContext& context = context_of(req);
   serve("read", req, [&](auto& fs, auto& caller, Request request) {
     const std::uint64_t id = request.id();
     fs.read(caller, node, static_cast<std::uint64_t>(offset), size,

@@ -11,8 +11,8 @@
 namespace playfs::fuse {
 
 /// What fuse_req_userdata() points to. InFlight comes first: interrupts expect it there.
-struct Context : InFlight {
-  explicit Context(vfs::FileSystem& served) : file_system(served) {}
+struct SessionContext : InFlight {
+  explicit SessionContext(vfs::FileSystem& served) : file_system(served) {}
   vfs::FileSystem& file_system;
   bool read_only = false;                       ///< the whole mount; set before serving, like the next
   bool keeps_links = true;                      ///< the kernel caches symlink targets

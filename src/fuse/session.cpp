@@ -101,7 +101,7 @@ struct Session::State final : vfs::KernelNotifier {
     fuse_lowlevel_notify_inval_inode(session, node, offset, 0);
   }
 
-  Context context;
+  SessionContext context;
   std::string mountpoint;
   fuse_session* session = nullptr;
   std::atomic<bool> stopping = false;

@@ -20,15 +20,15 @@ namespace playfs::http {
 /// forgets those not seen for long.
 class PastCosts {
  public:
-  enum class Standing { light, unknown, dear };
+  enum class CostClass { light, unknown, dear };
 
   /// A client is light up to a cost of `light`.
   explicit PastCosts(std::chrono::nanoseconds light) : light_(light) {}
 
-  [[nodiscard]] Standing of(const std::string& client) const {
+  [[nodiscard]] CostClass of(const std::string& client) const {
     const auto* cost = find(client);
-    if (!cost) return Standing::unknown;
-    return *cost <= light_ ? Standing::light : Standing::dear;
+    if (!cost) return CostClass::unknown;
+    return *cost <= light_ ? CostClass::light : CostClass::dear;
   }
   /// Zero for an unknown client.
   [[nodiscard]] std::chrono::nanoseconds cost(const std::string& client) const {
@@ -59,7 +59,7 @@ class PastCosts {
 template <class Job>
 class FairQueue {
  public:
-  using Standing = PastCosts::Standing;
+  using CostClass = PastCosts::CostClass;
   struct Turn {
     std::string client;
     Job job;
@@ -82,18 +82,18 @@ class FairQueue {
 
   /// Of every eight turns, the fourth prefers an unknown client, the eighth a dear one, so that nobody starves.
   std::optional<Turn> next() {
-    constexpr std::array<Standing, 8> first_asked = {Standing::light,   Standing::light, Standing::light,
-                                                     Standing::unknown, Standing::light, Standing::light,
-                                                     Standing::light,   Standing::dear};
+    constexpr std::array<CostClass, 8> first_asked = {CostClass::light,   CostClass::light, CostClass::light,
+                                                      CostClass::unknown, CostClass::light, CostClass::light,
+                                                      CostClass::light,   CostClass::dear};
     if (clients_.empty()) return std::nullopt;
     if (auto turn = next(first_asked[turn_++ % first_asked.size()])) return turn;
-    for (Standing standing : {Standing::light, Standing::unknown, Standing::dear})
+    for (CostClass standing : {CostClass::light, CostClass::unknown, CostClass::dear})
       if (auto turn = next(standing)) return turn;
     return std::nullopt;
   }
   /// Serves light clients only, the lightest first: cheap jobs add up when hundreds of clients send them.
   std::optional<Turn> next_light() {
-    auto& line = turns(Standing::light);
+    auto& line = turns(CostClass::light);
     auto least = std::min_element(line.begin(), line.end(), [this](const std::string& one, const std::string& other) {
       return past_.cost(one) < past_.cost(other);
     });
@@ -114,14 +114,14 @@ class FairQueue {
   struct Waiting {
     std::deque<Entry> entries;  ///< never empty between two calls
     std::size_t fresh = 0;
-    Standing standing = Standing::unknown;  ///< when it began to wait for this turn
+    CostClass standing = CostClass::unknown;  ///< when it began to wait for this turn
   };
 
-  std::deque<std::string>& turns(Standing standing) { return turns_[static_cast<std::size_t>(standing)]; }
+  std::deque<std::string>& turns(CostClass standing) { return turns_[static_cast<std::size_t>(standing)]; }
 
   void stand_in_line(const std::string& client, Waiting& waiting) {
     // A client that just had a turn and has more jobs does not go before those that send one at a time.
-    waiting.standing = waiting.entries.empty() ? past_.of(client) : std::max(past_.of(client), Standing::unknown);
+    waiting.standing = waiting.entries.empty() ? past_.of(client) : std::max(past_.of(client), CostClass::unknown);
     turns(waiting.standing).push_back(client);
   }
 
@@ -132,7 +132,7 @@ class FairQueue {
     ++size_;
   }
 
-  std::optional<Turn> next(Standing standing) {
+  std::optional<Turn> next(CostClass standing) {
     auto& line = turns(standing);
     if (line.empty()) return std::nullopt;
     return take(line, line.begin());

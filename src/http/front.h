@@ -14,7 +14,7 @@
 #include "base/http.h"
 #include "base/result.h"
 #include "http/server.h"
-#include "service/site.h"
+#include "service/site_hosts.h"
 
 namespace playfs::http {
 
@@ -64,7 +64,7 @@ class Front {
   struct Options {
     std::function<Status()> healthy;  ///< whether the service could answer
     AccessLog* log = nullptr;         ///< none: no log
-    service::Site site{{}};           ///< metrics are only served under this site's own names
+    service::SiteHosts site{{}};      ///< metrics are only served under this site's own names
     /// The client to log behind a proxy; none: the peer.
     std::function<std::string(const HttpRequest&, const std::string& peer)> client;
   };

@@ -23,7 +23,7 @@ namespace {
 
 Error error_from_boost(const error_code& error, const std::string& what) {
   if (error.category() == boost::system::system_category()) return error_from_errno(error.value(), what);
-  return Error{ErrorCode::io, what + ": " + error.message(), {}, std::nullopt, 0, {}};
+  return Error{ErrorCode::io, what + ": " + error.message()};
 }
 
 /// More would only take turns, and each holds an answer: with twice as many, attackers' compressed lists took 70 MB

@@ -43,17 +43,6 @@ std::string_view TreePath::name() const {
   return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
 }
 
-std::vector<std::string_view> TreePath::components() const {
-  std::vector<std::string_view> parts;
-  std::string_view rest = text_;
-  for (auto slash = rest.find('/'); slash != std::string_view::npos; slash = rest.find('/')) {
-    parts.push_back(rest.substr(0, slash));
-    rest.remove_prefix(slash + 1);
-  }
-  parts.push_back(rest);
-  return parts;
-}
-
 bool is_at_or_below(std::string_view path, std::string_view top) {
   return top.empty() || path == top || (path.starts_with(top) && path[top.size()] == '/');
 }

@@ -8,7 +8,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace playfs {
 
@@ -26,8 +25,7 @@ class TreePath {
   static std::optional<TreePath> parse(std::string_view text, std::string* why = nullptr);
 
   [[nodiscard]] const std::string& text() const { return text_; }
-  [[nodiscard]] std::string_view name() const;                     ///< the last component
-  [[nodiscard]] std::vector<std::string_view> components() const;  ///< views into this path
+  [[nodiscard]] std::string_view name() const;  ///< the last component
   auto operator<=>(const TreePath&) const = default;
 
  private:

@@ -9,9 +9,10 @@ namespace {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-bool may_pass(const Error& error) {
-  return error.code == ErrorCode::unreachable || error.code == ErrorCode::timed_out ||
-         error.code == ErrorCode::rate_limited || error.http_status >= 500;
+/// Narrower than is_transient(): a response that makes no sense will hardly make more the next moment.
+bool is_worth_repeating(const Error& error) {
+  return traits_of(error.code).reached == Reached::silence || error.code == ErrorCode::rate_limited ||
+         error.http_status >= 500;
 }
 
 /// Uniform between half of `delay` and all of it.
@@ -23,7 +24,7 @@ Nanoseconds spread(Nanoseconds delay, std::uint64_t random) {
 }  // namespace
 
 std::optional<Nanoseconds> retry_delay(const RetryPolicy& policy, const Attempt& attempt, std::uint64_t random) {
-  if (!attempt.repeatable || !may_pass(attempt.error)) return std::nullopt;
+  if (!attempt.repeatable || !is_worth_repeating(attempt.error)) return std::nullopt;
   bool limited = attempt.error.code == ErrorCode::rate_limited;
   if (!limited && attempt.number >= policy.attempts) return std::nullopt;
 

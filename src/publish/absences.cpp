@@ -16,7 +16,7 @@ constexpr std::size_t kMostDoubts = 4096;
 Result<Absences::Presence> Absences::look(const RevisionId& revision) {
   auto record = upstream_.get("revisions", revision.text());
   const bool is_missing = !record && record.error().code == ErrorCode::not_found;
-  if (!record && may_heal(record.error().code))
+  if (!record && is_transient(record.error().code))
     return fail(record.error().while_doing("look for revision " + revision.text()));
   MutexLock lock(mutex_);
   if (!is_missing) {

@@ -9,23 +9,6 @@ namespace {
 constexpr std::chrono::seconds kLongestObeyed = std::chrono::minutes(15);
 }  // namespace
 
-bool may_heal(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::rate_limited:
-    case ErrorCode::unreachable:
-    case ErrorCode::timed_out:
-    case ErrorCode::interrupted:
-    case ErrorCode::offline:
-    case ErrorCode::protocol:
-    // The local disk: nothing was sent that was not journalled.
-    case ErrorCode::busy:
-    case ErrorCode::no_space:
-    case ErrorCode::quota_exceeded:
-    case ErrorCode::io: return true;
-    default: return false;
-  }
-}
-
 std::chrono::milliseconds backoff_after(const Error& error, int streak, std::chrono::milliseconds first,
                                         std::chrono::milliseconds longest) {
   auto rest = first;

@@ -1,4 +1,4 @@
-// Which errors of a publication time may cure, and how long it backs off. Pure functions.
+// How long a publication backs off after an error. A pure function.
 #pragma once
 
 #include <chrono>
@@ -7,10 +7,6 @@
 #include "base/result.h"
 
 namespace playfs::publish {
-
-/// Whether repeating it with the same bytes may succeed. False: the commit has failed. A response that makes no sense
-/// counts as curable, since it leaves open whether the request was carried out.
-bool may_heal(ErrorCode code);
 
 /// The backoff after the `streak`-th error in a row, counted from 1. Not shorter than the service requested, up to a
 /// quarter of an hour.

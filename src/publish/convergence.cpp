@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "model/plan.h"
 #include "publish/backoff.h"
-#include "publish/bodies.h"
-#include "publish/reuse.h"
+#include "publish/chunk_reuse.h"
+#include "publish/request_bodies.h"
 #include "wire/json.h"
 
 namespace playfs::publish {
@@ -83,7 +83,7 @@ Status Convergence::add(const RevisionTreePtr& revision, Log& log) {
 Result<RevisionTreePtr> Convergence::read(const RevisionId& id) {
   if (auto known = at(known_, id)) return known;
   auto revision = parts_.upstream.revision(id);
-  if (!revision && may_heal(revision.error().code)) return fail(revision.error());
+  if (!revision && is_transient(revision.error().code)) return fail(revision.error());
   if (!revision) return nullptr;
   parts_.merging.learn(link_of(**revision));
   return known_[id] = *std::move(revision);
@@ -305,19 +305,19 @@ bool Convergence::may_yet_be_seen(SteadyTime written) const {
   return parts_.clock.steady() - written < parts_.late_arrival;
 }
 
-Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, const RevisionTreePtr& since,
-                                  const std::function<Status()>& before_write) {
-  Standing standing;
+Result<ConvergedState> Convergence::run(const RevisionTreePtr& ours, bool may_join, const RevisionTreePtr& since,
+                                        const std::function<Status()>& before_write) {
+  ConvergedState converged;
   auto write = [&]() -> Status {
-    ++standing.writes;
+    ++converged.writes;
     return before_write();
   };
   for (int round = 0; round < kRoundsAtOnce; ++round) {
     PLAYFS_TRY(Log log, read_log(ours, since));
     if (moved_ && log.project.latest_revision != moved_->from) moved_.reset();
-    standing.ours_is_gone = log.ours_is_gone;
-    standing.ours_is_hollow = log.ours_is_hollow;
-    if (log.ours_is_gone || log.ours_is_hollow) return standing;
+    converged.ours_is_gone = log.ours_is_gone;
+    converged.ours_is_hollow = log.ours_is_hollow;
+    if (log.ours_is_gone || log.ours_is_hollow) return converged;
     if (posted_ && log.revisions.contains(posted_->merge->revision.id)) posted_.reset();
     if (posted_) {
       PLAYFS_TRY(bool is_merge_there, is_there(posted_->merge->revision.id));
@@ -326,7 +326,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       if (is_merge_there) PLAYFS_CHECK(add(posted_->merge, log));
       else posted_.reset();
     }
-    if (log.revisions.empty() && !log.unread_head) return standing;  // nothing was ever published
+    if (log.revisions.empty() && !log.unread_head) return converged;  // nothing was ever published
     std::vector<Link> links;
     for (const auto& [id, revision] : log.revisions) {
       PLAYFS_TRY(auto link, parts_.merging.links().find(id));
@@ -405,36 +405,36 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     }
 
     const RevisionId& tip = tips.front();
-    standing.head = tip;
+    converged.head = tip;
     const RevisionTreePtr at_tip = at(log.revisions, tip);
-    standing.head_is_unread = log.unread_head && head == tip;
-    standing.head_is_automatic = at_tip && at_tip->tree.manifest().is_automatic;
-    standing.holds_ours = ours && holdings.covers(tip, ours->revision.id);
-    standing.left_out.clear();
+    converged.head_is_unread = log.unread_head && head == tip;
+    converged.head_is_automatic = at_tip && at_tip->tree.manifest().is_automatic;
+    converged.holds_ours = ours && holdings.covers(tip, ours->revision.id);
+    converged.left_out.clear();
     for (auto& [id, conflicts] : left_out) {
       const RevisionTreePtr& revision = log.revisions[id];
       bool holds_ours = std::any_of(links.begin(), links.end(), [&, &id = id](const Link& link) {
         return is_of_playfs(at(log.revisions, link.id)) && holdings.holds(id, link.content) &&
                !holdings.holds(tip, link.content);
       });
-      standing.left_out.push_back({id, revision->revision.agent, holds_ours, std::move(conflicts)});
+      converged.left_out.push_back({id, revision->revision.agent, holds_ours, std::move(conflicts)});
     }
     if (head == tip) {
-      if (at_tip) standing.verified = at_tip->revision.created_at;
+      if (at_tip) converged.verified = at_tip->revision.created_at;
       posted_.reset();
-      return standing;
+      return converged;
     }
-    if (!before_write) return standing;
+    if (!before_write) return converged;
     if (moved_ && moved_->from == head && may_yet_be_seen(moved_->time))
       return fail(ErrorCode::busy, "the service does not show the new head yet");
     if (moves_[head] > repairs_allowed(at(log.revisions, head))) {
-      standing.given_up = true;
-      standing.head = head;
-      standing.holds_ours = ours && head_is_known && holdings.covers(head, ours->revision.id);
-      standing.left_out.push_back({tip, at_tip->revision.agent, true, {}});
-      return standing;
+      converged.given_up = true;
+      converged.head = head;
+      converged.holds_ours = ours && head_is_known && holdings.covers(head, ours->revision.id);
+      converged.left_out.push_back({tip, at_tip->revision.agent, true, {}});
+      return converged;
     }
-    if (!standing.left_out.empty() || parts_.clock.steady() - log.began > kFreshLook) {
+    if (!converged.left_out.empty() || parts_.clock.steady() - log.began > kFreshLook) {
       // Head was read before the rest. Another client may have moved it since, so read it again.
       PLAYFS_TRY(Project now, parts_.upstream.project());
       if (now.latest_revision != head) continue;

@@ -45,7 +45,7 @@ struct LeftOut {
 };
 
 /// The state of the project after a convergence.
-struct Standing {
+struct ConvergedState {
   RevisionId head;  ///< verified; the only tip except for those left out
   bool head_is_automatic = false;
   bool head_is_unread = false;  ///< it cannot be read here, so nothing is merged with it
@@ -82,10 +82,10 @@ class Convergence {
   /// `ours`: a revision that is merged whatever the policy says, or never if `may_join` is false; nullptr for a
   /// reconcile without a commit. `since`: a revision that was head once; the log is read from there if nothing is
   /// verified yet. `before_write` is called before each write is sent; if it is empty, nothing is written, and
-  /// Standing::head is where head would be moved to. Errors are those that time may cure, or say that the project
+  /// ConvergedState::head is where head would be moved to. Errors are those that time may cure, or say that the project
   /// cannot be read.
-  Result<Standing> run(const RevisionTreePtr& ours, bool may_join, const RevisionTreePtr& since,
-                       const std::function<Status()>& before_write);
+  Result<ConvergedState> run(const RevisionTreePtr& ours, bool may_join, const RevisionTreePtr& since,
+                             const std::function<Status()>& before_write);
 
  private:
   struct Log {

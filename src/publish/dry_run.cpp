@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "publish/engine.h"
+#include "publish/publication_engine.h"
 
 namespace playfs::publish {
 
@@ -12,7 +12,7 @@ Status end_dry_run(stage::Stage& stage) {
   return pending && pending->tx == kDryRunTx ? stage.thaw(kDryRunTx) : Status();
 }
 
-Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, const std::string& agent) {
+Result<PlannedCommit> dry_run(stage::Stage& stage, PublicationEngine& engine, const std::string& agent) {
   PlannedCommit planned;
   PLAYFS_CHECK(end_dry_run(stage));
   PLAYFS_TRY(auto pending, stage.pending());

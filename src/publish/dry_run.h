@@ -11,7 +11,7 @@
 
 namespace playfs::publish {
 
-class Engine;
+class PublicationEngine;
 
 /// What a commit would send.
 struct PlannedCommit {
@@ -37,7 +37,7 @@ Status end_dry_run(stage::Stage& stage);
 
 /// Plans a commit of what is staged now, by `agent`. Journals nothing and sends only reads. Blocking. Fails with `busy`
 /// while something is pending. REQUIRES: no publication is half done.
-Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, const std::string& agent);
+Result<PlannedCommit> dry_run(stage::Stage& stage, PublicationEngine& engine, const std::string& agent);
 
 /// The cost as a commit's result.
 CommitResult result_of(const PlannedCommit& planned);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "publish/backoff.h"
-#include "publish/engine.h"
+#include "publish/publication_engine.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -31,21 +31,13 @@ FileEntry entry_of(const stage::FrozenFile& file) {
 }
 
 Error never_stored() {
-  return {ErrorCode::corrupt,
-          "the journal of a started commit was lost, and the service does not have its revision",
-          "its changes are staged again: review them, then commit or discard",
-          {},
-          0,
-          {}};
+  return {ErrorCode::corrupt, "the journal of a started commit was lost, and the service does not have its revision",
+          "its changes are staged again: review them, then commit or discard"};
 }
 
 Error has_ended_already() {
-  return {ErrorCode::corrupt,
-          "the publication journal is outdated: this commit has already ended",
-          "nothing is sent again; playfs status shows what is staged",
-          {},
-          0,
-          {}};
+  return {ErrorCode::corrupt, "the publication journal is outdated: this commit has already ended",
+          "nothing is sent again; playfs status shows what is staged"};
 }
 
 /// Publications run one at a time, in the order of their numbers. So rows before the one that was sent must have ended,
@@ -70,7 +62,7 @@ Result<bool> is_revision_of_layer(Upstream& upstream, const RevisionTreePtr& sto
   RevisionTreePtr on = base;  // what it is based on: the base, or a head that the layer was merged with
   for (const auto& id : parents) {
     auto parent = upstream.revision(id);
-    if (!parent && may_heal(parent.error().code)) return fail(parent.error());
+    if (!parent && is_transient(parent.error().code)) return fail(parent.error());
     if (!parent) continue;
     if ((*parent)->tree.manifest().tx == layer.tx) return false;  // that one may be ours, and this made from it
     const bool is_taken_in =
@@ -93,7 +85,7 @@ Result<bool> is_revision_of_layer(Upstream& upstream, const RevisionTreePtr& sto
   return state_of(stored) == state || state_of(on) != state_of(base);
 }
 
-Status Engine::recover() {
+Status PublicationEngine::recover() {
   PLAYFS_CHECK(catch_up());
   PLAYFS_TRY(auto pending, parts_.layers.pending());
   if (!pending) return {};
@@ -106,7 +98,7 @@ Status Engine::recover() {
   return {};
 }
 
-Status Engine::catch_up() {
+Status PublicationEngine::catch_up() {
   PLAYFS_TRY(auto sent, parts_.journal.sent());
   if (!sent) return {};
   PLAYFS_TRY(auto pending, parts_.layers.pending());
@@ -129,29 +121,26 @@ Status Engine::catch_up() {
   return is_of_this ? Status() : parts_.journal.forget_sent();
 }
 
-void Engine::say_forgotten(const std::string& tx) {
+void PublicationEngine::say_forgotten(const std::string& tx) {
   parts_.events.event("commit_forgotten", {{"project", parts_.project.text()}, {"tx", tx}});
   parts_.events.error(
       "projects/" + parts_.project.text(),
       Error{ErrorCode::corrupt,
             "a commit was started, but its journal is gone: looking for its revision at the service",
-            "wait: if its revision is there, the commit is published; otherwise its changes are staged again",
-            std::nullopt,
-            0,
-            {}});
+            "wait: if its revision is there, the commit is published; otherwise its changes are staged again"});
 }
 
-bool Engine::is_forgotten(const Publication& publication) {
+bool PublicationEngine::is_forgotten(const Publication& publication) {
   return publication.step == Step::posting && publication.body.empty();
 }
 
 /// Sends nothing: nobody requested it anew, and the first attempt may have been stored.
-Status Engine::look_for_forgotten(Publication& publication) {
+Status PublicationEngine::look_for_forgotten(Publication& publication) {
   if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();
   return refused(publication, never_stored());
 }
 
-Result<bool> Engine::is_revision_of(const Record& record, const Publication& publication) {
+Result<bool> PublicationEngine::is_revision_of(const Record& record, const Publication& publication) {
   auto revision = wire::decode_revision(record);
   if (!revision) return false;
   if (!is_forgotten(publication)) return is_revision_of_body(*revision, publication.body);

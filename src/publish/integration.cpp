@@ -58,12 +58,7 @@ bool same_bytes(const FileEntry* a, FileEntry b) {
 bool is_busy(const Error& error) { return error.code == ErrorCode::busy; }
 
 Error is_kept_here_only(const std::string& path) {
-  return Error{ErrorCode::busy,
-               path + " is local-only and in the way of a published file",
-               "move it out of the way",
-               std::nullopt,
-               0,
-               {}};
+  return Error{ErrorCode::busy, path + " is local-only and in the way of a published file", "move it out of the way"};
 }
 
 /// The paths of `files` that a file or directory `name` could block. Does not search all files, since many names may be
@@ -80,22 +75,14 @@ std::vector<std::string> at_above_or_below(const decltype(Merge::files)& files, 
 }
 
 Error still_in_conflict(const stage::Conflicted& conflicted) {
-  return Error{ErrorCode::busy,
-               shown_path(conflicted) + " is still in conflict: " + conflicted.reason,
-               how_to_resolve(conflicted),
-               std::nullopt,
-               0,
-               {}};
+  return Error{ErrorCode::busy, shown_path(conflicted) + " is still in conflict: " + conflicted.reason,
+               how_to_resolve(conflicted)};
 }
 
 Error cannot_be_brought_in(const std::string& unknown, const RevisionId& head) {
-  return Error{ErrorCode::refused_input,
-               "head cannot be merged into the work tree: " + unknown,
+  return Error{ErrorCode::refused_input, "head cannot be merged into the work tree: " + unknown,
                "playfs commit, which publishes a branch; then playfs merge " + shell_word(head.text()) +
-                   ", which leaves every file that only one side has for you to decide",
-               std::nullopt,
-               0,
-               {}};
+                   ", which leaves every file that only one side has for you to decide"};
 }
 
 /// The revisions that the tree is made of: its base and what was merged into it.

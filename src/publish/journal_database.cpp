@@ -179,12 +179,8 @@ std::string digest_of_fact(std::string_view name, std::string_view value) {
 }
 
 Error damaged(std::string_view table) {
-  return {ErrorCode::corrupt,
-          fmt::format("publish.db is damaged: a row in {} was altered", table),
-          "unmount and mount again: this sets the journal aside and looks for unfinished commits at the service",
-          {},
-          0,
-          {}};
+  return {ErrorCode::corrupt, fmt::format("publish.db is damaged: a row in {} was altered", table),
+          "unmount and mount again: this sets the journal aside and looks for unfinished commits at the service"};
 }
 
 Publication publication_of(const Statement& row) {

@@ -39,7 +39,7 @@ std::set<std::string> differing(const Manifest& a, const Manifest& b) {
 /// Stores the bytes here and returns whether that worked. Unavailable content stays a reference to what was published.
 Result<bool> bring_up(Upstream& upstream, stage::Stage& stage, const stage::InodePtr& inode, const FileRef& from) {
   auto content = upstream.content(from.revision, from.path, *from.entry);
-  if (!content && may_heal(content.error().code)) return fail(content.error());
+  if (!content && is_transient(content.error().code)) return fail(content.error());
   if (!content) return false;
   if (from.entry->mode == FileMode::symlink) {
     PLAYFS_TRY(std::string target, content->all());
@@ -69,7 +69,7 @@ bool is_same(const FileEntry* a, const FileEntry* b) {
 Result<RevisionTreePtr> as_far_as_it_is_there(Upstream& upstream, const RevisionId& id) {
   if (id.empty()) return RevisionTreePtr();
   auto revision = upstream.revision(id);
-  if (!revision && may_heal(revision.error().code)) return fail(revision.error());
+  if (!revision && is_transient(revision.error().code)) return fail(revision.error());
   return revision ? *revision : RevisionTreePtr();
 }
 

@@ -137,11 +137,11 @@ Result<std::optional<Link>> Merging::find_link(const RevisionId& id) {
   if (revision) {
     link = link_of(**revision);
   } else {
-    if (may_heal(revision.error().code)) return fail(revision.error());
+    if (is_transient(revision.error().code)) return fail(revision.error());
     if (revision.error().code == ErrorCode::not_found) return std::optional<Link>();
     // Its files are in a form that cannot be read here, but its parents can be.
     auto record = upstream_.get("revisions", id.text());
-    if (!record && may_heal(record.error().code)) return fail(record.error());
+    if (!record && is_transient(record.error().code)) return fail(record.error());
     if (!record) return std::optional<Link>();
     link = link_of(wire::decode_revision_but_files(*std::move(record)), Manifest());
   }
@@ -152,7 +152,7 @@ Result<std::optional<Link>> Merging::find_link(const RevisionId& id) {
 Result<bool> Merging::confirm_merge(const Link& link) {
   if (auto known = confirmed_.find(link.id); known != confirmed_.end()) return known->second;
   auto revision = upstream_.revision(link.id);
-  if (!revision && may_heal(revision.error().code)) return fail(revision.error());
+  if (!revision && is_transient(revision.error().code)) return fail(revision.error());
   std::vector<std::pair<WallTime, RevisionId>> parents;
   for (const auto& id : link.parents) {
     PLAYFS_TRY(auto parent, find_link(id));
@@ -166,7 +166,7 @@ Result<bool> Merging::confirm_merge(const Link& link) {
   if (is_merge) {
     std::map<RevisionId, std::vector<Conflict>> conflicted;
     auto joined = join(in_order, conflicted);
-    if (!joined && may_heal(joined.error().code)) return fail(joined.error());
+    if (!joined && is_transient(joined.error().code)) return fail(joined.error());
     is_merge = joined && conflicted.empty() && same(joined->snapshot, snapshot_of(*revision));
   }
   return confirmed_[link.id] = is_merge;
@@ -220,7 +220,7 @@ Result<CommonBase> Merging::virtual_base(const MergeBases& bases, int depth, int
   std::vector<RevisionId> merged;
   for (auto id = bases.ids.rbegin(); id != bases.ids.rend(); ++id) {  // oldest first
     auto revision = upstream_.revision(*id);
-    if (!revision && may_heal(revision.error().code)) return fail(revision.error());
+    if (!revision && is_transient(revision.error().code)) return fail(revision.error());
     if (!revision) return unknown_base("revision " + id->text() + ", their common base, cannot be read");
     if (merged.empty()) {
       base.snapshot = snapshot_of(*revision);
@@ -251,7 +251,7 @@ Result<Merging::Joined> Merging::join(const std::vector<RevisionId>& revisions,
     }
     PLAYFS_TRY(auto other, upstream_.revision(revisions[i]));
     auto merge = this->merge(base.snapshot, joined.snapshot, snapshot_of(other));
-    if (!merge && may_heal(merge.error().code)) return fail(merge.error());
+    if (!merge && is_transient(merge.error().code)) return fail(merge.error());
     if (!merge) {  // content that cannot be read cannot be merged
       conflicted[revisions[i]] = {{"", ConflictKind::content, merge.error().message, {}}};
       continue;

@@ -38,9 +38,6 @@ struct CommitResult {
 
 enum class Phase { idle, freezing, planning, uploading, posting, verifying };
 
-/// The inverse of name_of(); `internal` if there is no such code.
-ErrorCode code_named(std::string_view name);
-
 /// A commit that is queued or in progress.
 struct QueuedCommit {
   std::string tx;

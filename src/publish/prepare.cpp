@@ -15,8 +15,8 @@
 #include "model/chunking.h"
 #include "model/repository.h"
 #include "publish/backoff.h"
-#include "publish/engine.h"
-#include "publish/reuse.h"
+#include "publish/chunk_reuse.h"
+#include "publish/publication_engine.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -40,14 +40,14 @@ std::size_t size_in_json(const std::string& id) { return json_size_of_string(id)
 /// path.
 class FrozenBytes final : public ByteSource {
  public:
-  FrozenBytes(const Layers& layers, stage::FrozenFile file) : layers_(layers), file_(std::move(file)) {}
+  FrozenBytes(const WorkTreeLayers& layers, stage::FrozenFile file) : layers_(layers), file_(std::move(file)) {}
   [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t size) const override {
     return layers_.read_frozen(file_, offset, size);
   }
   [[nodiscard]] std::string lasting_name() const override { return file_.path; }
 
  private:
-  const Layers& layers_;
+  const WorkTreeLayers& layers_;
   const stage::FrozenFile file_;
 };
 
@@ -81,7 +81,7 @@ Status check_no_head_of_git(const PutFile& put) {
 
 }  // namespace
 
-Status Engine::load(const stage::Frozen& frozen) {
+Status PublicationEngine::load(const stage::Frozen& frozen) {
   if (!work_.frozen.tx.empty()) return {};
   auto base = parts_.layers.base();
   if (id_of(base) != frozen.base) return fail(ErrorCode::internal, "the work tree's base moved during a publication");
@@ -118,7 +118,7 @@ Status Engine::load(const stage::Frozen& frozen) {
 
 /// Decides what is published: the frozen layer on its own base, or, if head has moved on from there, merged with head
 /// and based on it.
-Status Engine::join_head(bool may_merge, bool asks) {
+Status PublicationEngine::join_head(bool may_merge, bool asks) {
   RevisionId head = work_.frozen.base;
   Project project;
   if (asks) {
@@ -150,7 +150,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
   RevisionTreePtr there;
   if (!head.empty() && head != base) {
     auto read = parts_.upstream.revision(head);
-    if (!read && may_heal(read.error().code)) return fail(read.error());
+    if (!read && is_transient(read.error().code)) return fail(read.error());
     if (read) there = *std::move(read);
   }
   bool has_moved_on = base.empty() && there;
@@ -187,7 +187,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
   return {};
 }
 
-Status Engine::look_for_merge_parents(std::optional<RevisionId>& in_doubt) {
+Status PublicationEngine::look_for_merge_parents(std::optional<RevisionId>& in_doubt) {
   std::set<RevisionId> gone;
   for (const auto& parent : work_.frozen.merge_parents) {
     PLAYFS_TRY(Absences::Presence presence, parts_.absences.look(parent));
@@ -204,7 +204,7 @@ Status Engine::look_for_merge_parents(std::optional<RevisionId>& in_doubt) {
 
 /// A lost one counts only if head holds it all the same. If not, its line is known here alone, if at all, and what it
 /// brought is a change of the layer.
-Result<std::vector<RevisionId>> Engine::merged_into_layer(const RevisionId& head) {
+Result<std::vector<RevisionId>> PublicationEngine::merged_into_layer(const RevisionId& head) {
   std::vector<RevisionId> merged;
   for (const auto& parent : work_.frozen.merge_parents) {
     bool counts = !work_.gone_parents.contains(parent);
@@ -220,7 +220,7 @@ Result<std::vector<RevisionId>> Engine::merged_into_layer(const RevisionId& head
 /// The parents: what it is based on, then what was merged. The line that head is on comes first, so that following
 /// first parents from head leads through former heads: that is the base or what it was merged with, unless head itself
 /// was merged into the tree.
-std::vector<RevisionId> Engine::parents_of(const Target& target, const RevisionId& head) const {
+std::vector<RevisionId> PublicationEngine::parents_of(const Target& target, const RevisionId& head) const {
   std::vector<RevisionId> parents = target.parents;
   if (target.on) {
     std::erase(parents, target.on->revision.id);
@@ -258,7 +258,7 @@ void put_fields(Manifest& manifest, const std::string& path, JsonObject extra) {
 /// The stage has the files and the state of a merged branch; this adds the rest of its manifest and of its entries.
 /// Where both sides changed the manifest, ours stands: that was a conflict then and has been resolved since. If the
 /// merge base is unknown, the fields of both are kept, as the files were.
-Status Engine::take_in_fields() {
+Status PublicationEngine::take_in_fields() {
   Target& target = work_.target;
   std::vector<RevisionId> lines;
   if (target.on) {
@@ -272,7 +272,7 @@ Status Engine::take_in_fields() {
   for (const PutFile& put : work_.puts) published.insert(put.path);
   for (const auto& parent : work_.frozen.merge_parents) {
     auto taken_in = parts_.upstream.revision(parent);
-    if (!taken_in && may_heal(taken_in.error().code)) return fail(taken_in.error());
+    if (!taken_in && is_transient(taken_in.error().code)) return fail(taken_in.error());
     if (!taken_in) continue;
     PLAYFS_TRY(CommonBase base, merging_.base_of(lines, parent));
     lines.push_back(parent);
@@ -290,7 +290,7 @@ Status Engine::take_in_fields() {
 }
 
 /// False if the target already holds the layer, combined with others' changes to the same file.
-bool Engine::comes_from_layer(const PutFile& put) const {
+bool PublicationEngine::comes_from_layer(const PutFile& put) const {
   if (work_.lost.empty()) return true;
   const FileEntry* there = work_.target.on->tree.file_at(put.path);
   return !put.published && there && there->hash_claim == put.hash.hex();
@@ -298,7 +298,7 @@ bool Engine::comes_from_layer(const PutFile& put) const {
 
 /// On conflicts the target stays as it was, but lists them. If the merge base is unknown, it stays too, and the log
 /// decides.
-Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
+Status PublicationEngine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   Target& target = work_.target;
   Snapshot ours = snapshot_of(target.on);
   if (target.on && head && !work_.frozen.merge_parents.empty()) {
@@ -339,7 +339,7 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   PLAYFS_CHECK(
       add_what_came_back(parts_.upstream, parts_.journal, {.base = base, .ours = ours, .theirs = head, .on = on}));
   auto merge = merging_.merge(base, ours, theirs);
-  if (!merge && may_heal(merge.error().code)) return fail(merge.error());
+  if (!merge && is_transient(merge.error().code)) return fail(merge.error());
   if (!merge || !merge->conflicts.empty()) {
     if (merge)
       for (const auto& conflict : merge->conflicts) target.conflicts.push_back(conflict.path);
@@ -396,7 +396,7 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
 
 /// Finds content that the base claims to have under another path. Its chunks are fetched and compared, whoever uploaded
 /// them: reads are cheap, and a claim proves nothing.
-Status Engine::find_stored_by_others() {
+Status PublicationEngine::find_stored_by_others() {
   const RevisionTreePtr& base = work_.target.on;
   if (!base) return {};
   std::unordered_map<ContentHash, const FileEntry*> claimed;
@@ -414,7 +414,7 @@ Status Engine::find_stored_by_others() {
     compared += entry.chunks.size();
     auto chunks = parts_.upstream.chunks(entry.chunks);
     if (!chunks) {
-      if (may_heal(chunks.error().code)) return fail(chunks.error().while_doing("read the chunks of " + put.path));
+      if (is_transient(chunks.error().code)) return fail(chunks.error().while_doing("read the chunks of " + put.path));
       continue;
     }
     std::string text;
@@ -427,7 +427,7 @@ Status Engine::find_stored_by_others() {
 }
 
 /// Whether all chunks of the text, when chunked anew, were uploaded from here.
-Result<bool> Engine::is_known_from_here(std::string_view text) const {
+Result<bool> PublicationEngine::is_known_from_here(std::string_view text) const {
   for (auto piece : cut_text(text)) {
     PLAYFS_TRY(auto known, parts_.journal.known_chunk(ContentHash::of(piece)));
     if (!known) return false;
@@ -436,7 +436,7 @@ Result<bool> Engine::is_known_from_here(std::string_view text) const {
 }
 
 /// Finds the previous chunks of changed files, with their text.
-Status Engine::find_near() {
+Status PublicationEngine::find_near() {
   auto& near = work_.stored_by_others.near;
   near.clear();
   if (!work_.target.on) return {};
@@ -464,8 +464,8 @@ Status Engine::find_near() {
   return {};
 }
 
-Result<PlanInput> Engine::plan_input(const std::string& agent, const std::string& message,
-                                     const KnownPieces& known) const {
+Result<PlanInput> PublicationEngine::plan_input(const std::string& agent, const std::string& message,
+                                                const KnownPieces& known) const {
   const Target& target = work_.target;
   PlanInput input;
   input.draft.project = parts_.project;
@@ -485,7 +485,7 @@ Result<PlanInput> Engine::plan_input(const std::string& agent, const std::string
   return input;
 }
 
-Status Engine::prepare(Publication& publication) {
+Status PublicationEngine::prepare(Publication& publication) {
   tell(publication, Phase::planning);
   if (work_.frozen.tx.empty()) {
     PLAYFS_TRY(auto frozen, parts_.layers.pending());
@@ -523,7 +523,8 @@ Status Engine::prepare(Publication& publication) {
   return fail(ErrorCode::busy, "head moves faster than the commit can be planned");
 }
 
-Result<Plan> Engine::plan_only(const stage::Frozen& frozen, const std::string& agent, const std::string& message) {
+Result<Plan> PublicationEngine::plan_only(const stage::Frozen& frozen, const std::string& agent,
+                                          const std::string& message) {
   work_ = {};
   PLAYFS_CHECK(load(frozen));
   PLAYFS_CHECK(join_head(true, true));
@@ -536,7 +537,7 @@ Result<Plan> Engine::plan_only(const stage::Frozen& frozen, const std::string& a
 
 /// Uses several transactions, so that more chunks do not take more memory. After a crash between them, the written ones
 /// are sent, and the next plan has the others.
-Status Engine::journal_uploads(Publication& publication, const Plan& plan) {
+Status PublicationEngine::journal_uploads(Publication& publication, const Plan& plan) {
   PLAYFS_TRY(UploadTotals totals, parts_.journal.totals(publication));
   std::int64_t number = totals.chunks;
   std::vector<Upload> uploads;
@@ -566,7 +567,7 @@ Status Engine::journal_uploads(Publication& publication, const Plan& plan) {
 /// One id cannot name two texts. If an acknowledged id is already known for another text, the service is asked which it
 /// has. That is the new one, if the service went back to an older state and reuses ids. Otherwise it lied, perhaps
 /// about both, and neither counts as stored.
-Status Engine::check_names(const Publication& publication, const std::vector<Upload>& acknowledged) {
+Status PublicationEngine::check_names(const Publication& publication, const std::vector<Upload>& acknowledged) {
   std::map<ChunkId, ContentHash> named;
   std::set<ChunkId> doubtful;
   for (const Upload& upload : acknowledged) {
@@ -577,7 +578,7 @@ Status Engine::check_names(const Publication& publication, const std::vector<Upl
   for (const Upload& upload : acknowledged) {
     if (!doubtful.contains(upload.chunk)) continue;
     auto record = parts_.upstream.get("file_chunks", upload.chunk.text());
-    if (!record && may_heal(record.error().code)) return fail(record.error());
+    if (!record && is_transient(record.error().code)) return fail(record.error());
     auto chunk = record ? wire::decode_chunk(*std::move(record)) : Result<FileChunk>(fail(record.error()));
     if (chunk && ContentHash::of(chunk->content) == upload.text_hash) continue;
     PLAYFS_CHECK(parts_.journal.record_lost_chunks(&publication, {{upload.chunk, parts_.random.uuid()}}));
@@ -588,7 +589,7 @@ Status Engine::check_names(const Publication& publication, const std::vector<Upl
 }
 
 /// Sends all uploads that have no chunk yet, a window at a time.
-Status Engine::send(Publication& publication) {
+Status PublicationEngine::send(Publication& publication) {
   PLAYFS_TRY(UploadTotals totals, parts_.journal.totals(publication));
   tell_uploading(publication, totals);
   log_event("commit_uploading", publication, {{"chunks", std::uint64_t{totals.chunks}}, {"bytes", totals.bytes}});
@@ -614,7 +615,7 @@ Status Engine::send(Publication& publication) {
 /// Rebuilds the body from its recipe, if it has one. The same key goes with the same bytes: if another version of this
 /// program prints the body differently, it gets a key of its own. What was sent under the old key may be stored, as a
 /// chunk that nothing refers to.
-Status Engine::make_body(const Publication& publication, Upload& upload) {
+Status PublicationEngine::make_body(const Publication& publication, Upload& upload) {
   if (!upload.recipe) return {};
   const Recipe& recipe = *upload.recipe;
   auto file = std::find_if(work_.frozen.files.begin(), work_.frozen.files.end(),
@@ -636,13 +637,13 @@ Status Engine::make_body(const Publication& publication, Upload& upload) {
   return parts_.journal.record_rekeyed(publication, upload);
 }
 
-Result<std::optional<ChunkText>> Engine::text_of(const ChunkId& chunk) const {
+Result<std::optional<ChunkText>> PublicationEngine::text_of(const ChunkId& chunk) const {
   if (auto fetched = work_.fetched.find(chunk); fetched != work_.fetched.end()) return std::optional(fetched->second);
   PLAYFS_TRY(auto known, parts_.journal.known_text(chunk));
   return known ? std::optional(ChunkText{known->hash, known->size}) : std::nullopt;
 }
 
-Status Engine::journal_body(Publication& publication, const Plan& plan) {
+Status PublicationEngine::journal_body(Publication& publication, const Plan& plan) {
   std::string body = wire::to_text(wire::encode_revision_draft(fill(plan, {})));
   if (body.size() > kRecordRoom) return fail(ErrorCode::internal, "the planned revision is too large");
   const FindChunkText texts = [this](const ChunkId& chunk) { return text_of(chunk); };

@@ -40,14 +40,14 @@ void Publisher::State::wake() {
     has_work = true;
     changed.notify_all();
   }
-  interrupt_visit();
+  interrupt_reconcile();
 }
 
-void Publisher::State::interrupt_visit() {
+void Publisher::State::interrupt_reconcile() {
   CancelSource visit;
   {
     MutexLock lock(mutex);
-    if (!is_visiting) return;
+    if (!is_reconciling) return;
     visit = round;
   }
   visit.cancel();
@@ -95,21 +95,21 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
   state->integration =
       std::make_unique<Integration>(*state->upstream, *state->merging, *state->journal, stage, state->settled);
   state->layers = std::make_unique<StageLayers>(stage, *state->integration);
-  state->engine = std::make_unique<Engine>(
-      Engine::Parts{.project = state->project,
-                    .upstream = *state->upstream,
-                    .absences = *state->absences,
-                    .layers = *state->layers,
-                    .journal = *state->journal,
-                    .events = site.events(),
-                    .random = random,
-                    .clock = clock,
-                    .cancel = state->stop.token(),
-                    .policy = state->options.policy,
-                    .progress = [state = state.get()](const Progress& now) { state->has_progress(now); },
-                    .merging = *state->merging,
-                    .late_arrival = state->options.late_arrival,
-                    .merges_first = state->options.merges_first});
+  state->engine = std::make_unique<PublicationEngine>(
+      PublicationEngine::Parts{.project = state->project,
+                               .upstream = *state->upstream,
+                               .absences = *state->absences,
+                               .layers = *state->layers,
+                               .journal = *state->journal,
+                               .events = site.events(),
+                               .random = random,
+                               .clock = clock,
+                               .cancel = state->stop.token(),
+                               .policy = state->options.policy,
+                               .progress = [state = state.get()](const Progress& now) { state->has_progress(now); },
+                               .merging = *state->merging,
+                               .late_arrival = state->options.late_arrival,
+                               .merges_first = state->options.merges_first});
   PLAYFS_CHECK(end_dry_run(stage));
   PLAYFS_CHECK(state->engine->recover());
   PLAYFS_TRY(auto last, state->journal->last());
@@ -140,7 +140,7 @@ Publisher::~Publisher() {
   state_->stop.cancel();
   round.cancel();
   state_->thread.join();
-  state_->refuse_jobs(Error{ErrorCode::interrupted, "playfs is shutting down", {}, {}, 0, {}});
+  state_->refuse_jobs(Error{ErrorCode::interrupted, "playfs is shutting down"});
   std::vector<Callback<Cancelled>> asked;
   {
     MutexLock lock(state_->mutex);
@@ -262,7 +262,7 @@ void Publisher::cancel(Callback<Cancelled> done) {
 
 void Publisher::reconcile() {
   MutexLock lock(state_->mutex);
-  state_->wants_visit = state_->options.visits;
+  state_->wants_reconcile = state_->options.reconciles;
   state_->changed.notify_all();
 }
 

@@ -44,16 +44,16 @@ struct CommitRequest {
 struct PublisherOptions {
   std::size_t parallel_uploads = 8;
   /// The backoff after an error that time may cure: doubled each time, up to the longest.
-  std::chrono::milliseconds first_rest{1'000};
-  std::chrono::milliseconds longest_rest{60'000};
-  std::chrono::milliseconds late_arrival{120'000};  ///< see Engine::Parts
+  std::chrono::milliseconds first_backoff{1'000};
+  std::chrono::milliseconds longest_backoff{60'000};
+  std::chrono::milliseconds late_arrival{120'000};  ///< see PublicationEngine::Parts
   JournalProbe probe;
   MergePolicy policy;
   /// False: a commit is posted on its base with exactly what was frozen, even if head has moved, and merged with head
   /// afterwards. Its revision is then what the caller has, and can be the base of what the caller does next.
   bool merges_first = true;
-  bool visits = true;  ///< reconciles when it opens and on reconcile()
-  std::string agent;   ///< author of announcements about revisions that were not committed here
+  bool reconciles = true;  ///< reconciles when it opens and on reconcile()
+  std::string agent;       ///< author of announcements about revisions that were not committed here
 };
 
 class Publisher {
@@ -94,8 +94,8 @@ class Publisher {
   /// these commits are answered `cancelled`. Calls `done` once the result is on disk.
   void cancel(Callback<Cancelled> done);
 
-  /// Reconciles in the background once nothing else is in progress: see Engine::reconcile. Call this when head has
-  /// moved, and now and then.
+  /// Reconciles in the background once nothing else is in progress: see PublicationEngine::reconcile. Call this when
+  /// head has moved, and now and then.
   void reconcile();
 
   [[nodiscard]] Progress progress() const;

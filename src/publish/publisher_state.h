@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "publish/engine.h"
-#include "publish/pace.h"
+#include "publish/publication_engine.h"
 #include "publish/publisher.h"
+#include "publish/upload_pace.h"
 #include "publish/waiters.h"
 
 namespace playfs::publish {
@@ -46,18 +46,18 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   Settled settled;
   std::unique_ptr<Merging> merging;
   std::unique_ptr<Integration> integration;
-  std::unique_ptr<Layers> layers;
-  std::unique_ptr<Engine> engine;
-  int failed_visits = 0;  ///< in a row
+  std::unique_ptr<WorkTreeLayers> layers;
+  std::unique_ptr<PublicationEngine> engine;
+  int failed_reconciles = 0;  ///< in a row
   std::thread thread;
 
   Mutex mutex;
   Condition changed;
   bool stopping PLAYFS_GUARDED_BY(mutex) = false;
   bool has_work PLAYFS_GUARDED_BY(mutex) = false;
-  bool wants_visit PLAYFS_GUARDED_BY(mutex) = false;
-  bool is_visiting PLAYFS_GUARDED_BY(mutex) = false;  ///< `round` is a reconcile, for which nobody waits
-  std::uint64_t visits PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts reconciles, so that a late alarm starts no other
+  bool wants_reconcile PLAYFS_GUARDED_BY(mutex) = false;
+  bool is_reconciling PLAYFS_GUARDED_BY(mutex) = false;   ///< `round` is a reconcile, for which nobody waits
+  std::uint64_t reconciles PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts reconciles, so that a late alarm starts no other
   std::deque<Job> jobs PLAYFS_GUARDED_BY(mutex);
   std::uint64_t rest PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts backoffs, so that a late alarm ends no other
   bool is_rested PLAYFS_GUARDED_BY(mutex) = false;
@@ -80,11 +80,11 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   Result<bool> keep_lost_base(const RevisionTreePtr& head);
   /// False if something could not be kept; if time may cure that, a later reconcile tries again.
   bool keep_what_lies_elsewhere();
-  void visit_later(const Error& error);
+  void reconcile_later(const Error& error);
   void refuse_jobs(const Error& why);
   template <class T, class Work>
   void add_job(CancelToken cancel, Callback<T> done, Work work);
-  void take_a_rest(const Error& error, int streak);
+  void back_off(const Error& error, int streak);
   void wait_for_work();
   void has_progress(const Progress& now);
   void has_ended(const Publication& publication);
@@ -92,7 +92,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   void enqueue(Waiters::Id waiter, const CommitRequest& request, const std::string& tx);
   void wake();
   /// Interrupts a reconcile for work that somebody waits for: a service may let a reconcile hang for a minute.
-  void interrupt_visit();
+  void interrupt_reconcile();
   CommitResult pending_result(const std::string& tx);
 };
 
@@ -100,7 +100,7 @@ template <class T, class Work>
 void Publisher::State::add_job(CancelToken cancel, Callback<T> done, Work work) {
   auto shared = std::make_shared<Callback<T>>(std::move(done));
   Job job = [this, shared, cancel = std::move(cancel), work = std::move(work)](std::optional<Error> why) {
-    if (!why && cancel.cancelled()) why = Error{ErrorCode::interrupted, "cancelled", {}, {}, 0, {}};
+    if (!why && cancel.cancelled()) why = Error{ErrorCode::interrupted, "cancelled"};
     if (why) return (*shared)(fail(*std::move(why)));
     CancelSource ends;
     const CancelToken::Registration by_caller = cancel.on_cancel([ends]() mutable { ends.cancel(); }),
@@ -118,8 +118,8 @@ void Publisher::State::add_job(CancelToken cancel, Callback<T> done, Work work) 
       changed.notify_all();
     }
   }
-  if (is_taken) return interrupt_visit();
-  job(Error{ErrorCode::busy, "a publication is in progress", "wait for it to finish: playfs status", {}, 0, {}});
+  if (is_taken) return interrupt_reconcile();
+  job(Error{ErrorCode::busy, "a publication is in progress", "wait for it to finish: playfs status"});
 }
 
 }  // namespace playfs::publish

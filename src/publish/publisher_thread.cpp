@@ -29,7 +29,7 @@ void Publisher::State::run() {
     if (answer_cancelling()) continue;
     auto error = run_front();
     if (!error || answer_cancelling()) streak = 0;
-    else take_a_rest(*error, ++streak);
+    else back_off(*error, ++streak);
   }
 }
 
@@ -112,8 +112,8 @@ std::optional<Error> Publisher::State::run_front() {
 bool Publisher::State::keep_what_lies_elsewhere() {
   Status kept = publish::keep_what_lies_elsewhere(*upstream, *absences, stage, stage.base());
   if (kept) return true;
-  if (may_heal(kept.error().code)) {
-    visit_later(kept.error());
+  if (is_transient(kept.error().code)) {
+    reconcile_later(kept.error());
   } else {
     site.events().error("projects/" + project.text(),
                         kept.error().while_doing("keep the content that the service lost"));
@@ -122,15 +122,15 @@ bool Publisher::State::keep_what_lies_elsewhere() {
 }
 
 /// Repeats a failed reconcile: head may not move for days, and what was to be announced or kept cannot wait for that.
-void Publisher::State::visit_later(const Error& error) {
-  auto length = backoff_after(error, ++failed_visits, options.first_rest, options.longest_rest);
+void Publisher::State::reconcile_later(const Error& error) {
+  auto length = backoff_after(error, ++failed_reconciles, options.first_backoff, options.longest_backoff);
   MutexLock lock(mutex);
-  executor.post_after(length, [weak = weak_from_this(), visit = visits] {
+  executor.post_after(length, [weak = weak_from_this(), number = reconciles] {
     auto state = weak.lock();
     if (!state) return;
     MutexLock lock(state->mutex);
-    if (state->visits != visit) return;
-    state->wants_visit = state->options.visits;
+    if (state->reconciles != number) return;
+    state->wants_reconcile = state->options.reconciles;
     state->changed.notify_all();
   });
 }
@@ -157,8 +157,8 @@ void Publisher::State::refuse_jobs(const Error& why) {
   for (const auto& job : refused) job(why);
 }
 
-void Publisher::State::take_a_rest(const Error& error, int streak) {
-  auto length = backoff_after(error, streak, options.first_rest, options.longest_rest);
+void Publisher::State::back_off(const Error& error, int streak) {
+  auto length = backoff_after(error, streak, options.first_backoff, options.longest_backoff);
   std::uint64_t alarm = 0;
   std::string tx;
   {
@@ -173,12 +173,8 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
     if (error.code == ErrorCode::rate_limited && progress.phase == Phase::uploading)
       pace.is_refused(clock.steady(), goes_on);
   }
-  refuse_jobs(Error{ErrorCode::busy,
-                    "a publication is waiting: " + error.message,
-                    "wait for it to finish: playfs status",
-                    {},
-                    0,
-                    {}});
+  refuse_jobs(
+      Error{ErrorCode::busy, "a publication is waiting: " + error.message, "wait for it to finish: playfs status"});
   // It may take long until it is frozen, and callers that do not wait have it in the journal.
   waiters.answer_hasty(tx, pending_result(tx));
   if (streak == 1) {
@@ -204,28 +200,28 @@ void Publisher::State::wait_for_work() {
   {
     MutexLock lock(mutex);
     progress = {};
-    while (!stopping && !has_work && !wants_visit && jobs.empty() && cancelling.empty()) changed.wait(mutex);
-    if (stopping || has_work || !jobs.empty() || !cancelling.empty() || !std::exchange(wants_visit, false)) return;
-    is_visiting = true;
-    ++visits;
+    while (!stopping && !has_work && !wants_reconcile && jobs.empty() && cancelling.empty()) changed.wait(mutex);
+    if (stopping || has_work || !jobs.empty() || !cancelling.empty() || !std::exchange(wants_reconcile, false)) return;
+    is_reconciling = true;
+    ++reconciles;
     round = CancelSource();
     cancel = round.token();
   }
   upstream->until(cancel);
-  auto standing = engine->reconcile(options.agent);
-  if (standing && keep_what_lies_elsewhere()) failed_visits = 0;
+  auto converged = engine->reconcile(options.agent);
+  if (converged && keep_what_lies_elsewhere()) failed_reconciles = 0;
   {
     MutexLock lock(mutex);
-    is_visiting = false;
-    if (cancel.cancelled()) wants_visit = true;
-    if (standing) {
+    is_reconciling = false;
+    if (cancel.cancelled()) wants_reconcile = true;
+    if (converged) {
       left_out.clear();
-      for (const auto& each : standing->left_out) left_out.push_back(each.revision);
+      for (const auto& each : converged->left_out) left_out.push_back(each.revision);
     }
   }
-  if (standing || cancel.cancelled()) return;
-  if (may_heal(standing.error().code)) return visit_later(standing.error());
-  site.events().error("projects/" + project.text(), standing.error().while_doing("reconcile head"));
+  if (converged || cancel.cancelled()) return;
+  if (is_transient(converged.error().code)) return reconcile_later(converged.error());
+  site.events().error("projects/" + project.text(), converged.error().while_doing("reconcile head"));
 }
 
 void Publisher::State::has_progress(const Progress& now) {

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "model/chunking.h"
 #include "publish/backoff.h"
-#include "publish/engine.h"
 #include "publish/lost_base.h"
+#include "publish/publication_engine.h"
 #include "wire/continuation.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -43,10 +43,7 @@ Error content_is_not_shown(const std::string& path) {
           escape_for_terminal(path) +
               ": the service does not show this content, and there is no copy here: its reads lag, or it went back to "
               "an older state",
-          "wait: playfs keeps looking for it, and treats it as lost if it does not appear",
-          {},
-          0,
-          {}};
+          "wait: playfs keeps looking for it, and treats it as lost if it does not appear"};
 }
 
 Error content_is_lost(const std::vector<std::string>& paths) {
@@ -56,50 +53,43 @@ Error content_is_lost(const std::vector<std::string>& paths) {
   if (paths.size() > kPathsNamed) named += " and " + std::to_string(paths.size() - kPathsNamed) + " more";
   return {ErrorCode::corrupt,
           named + ": the service went back to an older state and lost this content, and there is no copy here",
-          "playfs update, if head has it by now; or restore or delete it, then commit again",
-          {},
-          0,
-          {}};
+          "playfs update, if head has it by now; or restore or delete it, then commit again"};
 }
 
 Error not_shown_yet() {
-  return {ErrorCode::busy,
-          "the service does not show what it stored: its reads lag, or it went back to an older state",
-          "wait: playfs keeps looking for it, and publishes it again if it does not appear",
-          {},
-          0,
-          {}};
+  return {ErrorCode::busy, "the service does not show what it stored: its reads lag, or it went back to an older state",
+          "wait: playfs keeps looking for it, and publishes it again if it does not appear"};
 }
 
 }  // namespace
 
-Result<bool> Engine::is_never_shown(const Publication& publication) const {
+Result<bool> PublicationEngine::is_never_shown(const Publication& publication) const {
   if (publication.step != Step::posted && publication.step != Step::patching) return false;
   PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
   return times >= kMostCopies;
 }
 
-Result<bool> Engine::may_be_given_back(const Publication& publication) const {
+Result<bool> PublicationEngine::may_be_given_back(const Publication& publication) const {
   PLAYFS_TRY(bool is_in_log, has_hollow(publication));
   if (!is_in_log && can_be_cancelled(publication)) return true;
   return is_never_shown(publication);
 }
 
-Result<bool> Engine::has_hollow(const Publication& publication) const {
+Result<bool> PublicationEngine::has_hollow(const Publication& publication) const {
   PLAYFS_TRY(RevisionId hollow, parts_.journal.hollow(publication.tx));
   return !hollow.empty();
 }
 
-Result<RevisionId> Engine::head_that_exists(const RevisionId& head) {
+Result<RevisionId> PublicationEngine::head_that_exists(const RevisionId& head) {
   PLAYFS_TRY(bool gone, parts_.absences.is_gone(head));
   if (!gone) return head;
   // Head was moved there before the service went back; the log says where it belongs. Publishing moves it there, a dry
   // run does not.
-  PLAYFS_TRY(Standing standing, convergence_.run(nullptr, true, nullptr, {}));
-  return standing.head;
+  PLAYFS_TRY(ConvergedState converged, convergence_.run(nullptr, true, nullptr, {}));
+  return converged.head;
 }
 
-Result<BaseFate> Engine::fate_of_base(const Project& project, const RevisionTreePtr& head) {
+Result<BaseFate> PublicationEngine::fate_of_base(const Project& project, const RevisionTreePtr& head) {
   const BaseParts parts{parts_.project, parts_.upstream, parts_.absences, merging_, parts_.journal, parts_.events};
   PLAYFS_TRY(BaseFate fate, find_fate(parts, parts_.layers.base(), head, project.created_at));
   if (fate.is_lost) stored_.forget_all();
@@ -108,7 +98,7 @@ Result<BaseFate> Engine::fate_of_base(const Project& project, const RevisionTree
 
 /// A revision of this publication that lost chunks stays in the log. The next one gets it as a parent, so that nobody
 /// merges it any more, and refers to no lost chunk, whatever others carried forward of it.
-Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
+Result<RevisionTreePtr> PublicationEngine::join_hollow(const RevisionId& head) {
   work_.gone.clear();
   work_.lost.clear();
   work_.beside = nullptr;
@@ -132,7 +122,7 @@ Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
 
 /// If the layer clashes with head by now, it becomes a branch based on the hollow revision: a branch on the base would
 /// seem to delete what others had published before.
-Status Engine::branch_off_hollow() {
+Status PublicationEngine::branch_off_hollow() {
   Target& target = work_.target;
   auto conflicts = std::move(target.conflicts);
   PLAYFS_CHECK(refill(work_.beside, work_.beside));
@@ -143,7 +133,7 @@ Status Engine::branch_off_hollow() {
 }
 
 /// What the hollow revision was merged with when it was published. That is no change of this publication.
-std::vector<RevisionId> Engine::taken_in_by(const RevisionTree& hollow) const {
+std::vector<RevisionId> PublicationEngine::taken_in_by(const RevisionTree& hollow) const {
   std::vector<RevisionId> others;
   const auto& taken_in = work_.frozen.merge_parents;
   for (const RevisionId& parent : hollow.revision.parents)
@@ -154,7 +144,7 @@ std::vector<RevisionId> Engine::taken_in_by(const RevisionTree& hollow) const {
 
 /// Whether `hollow` is based on something of others that head does not hold. The service may have lost that since; then
 /// this revision is all that is left of it.
-Result<bool> Engine::has_more_than_head(const RevisionTree& hollow, const RevisionId& head) {
+Result<bool> PublicationEngine::has_more_than_head(const RevisionTree& hollow, const RevisionId& head) {
   for (const RevisionId& parent : taken_in_by(hollow)) {
     if (head.empty()) return true;
     PLAYFS_TRY(auto holdings, Holdings::compare({head, parent}, merging_.links()));
@@ -167,11 +157,11 @@ Result<bool> Engine::has_more_than_head(const RevisionTree& hollow, const Revisi
 
 /// Others merged the hollow revision, and may have continued from there. So head has the layer's changes, and they are
 /// not merged again: with that merge base both sides would have made them, and they would clash with what came after.
-Status Engine::refill(const RevisionTreePtr& head, const RevisionTreePtr& hollow) {
+Status PublicationEngine::refill(const RevisionTreePtr& head, const RevisionTreePtr& hollow) {
   const auto& made_on = hollow->revision.parents;
   if (!made_on.empty() && made_on.front() != work_.frozen.base) {
     auto on = parts_.upstream.revision(made_on.front());
-    if (!on && may_heal(on.error().code)) return fail(on.error());
+    if (!on && is_transient(on.error().code)) return fail(on.error());
     if (on) PLAYFS_CHECK(merge_with(snapshot_of(work_.target.on), *on));  // texts of that merge are nowhere else
   }
   work_.lost = work_.puts;
@@ -186,7 +176,7 @@ Status Engine::refill(const RevisionTreePtr& head, const RevisionTreePtr& hollow
   return {};
 }
 
-Status Engine::join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head) {
+Status PublicationEngine::join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head) {
   Target& target = work_.target;
   const RevisionTreePtr base = target.on;
   PLAYFS_CHECK(merge_with(snapshot_of(survivor), head));
@@ -198,7 +188,7 @@ Status Engine::join_survivor(const RevisionTreePtr& survivor, const RevisionTree
   return {};
 }
 
-Result<bool> Engine::has_all_chunks(const Publication& publication, const Plan& plan) {
+Result<bool> PublicationEngine::has_all_chunks(const Publication& publication, const Plan& plan) {
   PLAYFS_TRY(Manifest manifest, with_continuation(plan.draft.manifest, plan.continuation));
   ChunkIds needed = chunks_of(manifest);
   // Head was read a moment ago, and a service that has a revision has everything older.
@@ -224,7 +214,7 @@ Result<bool> Engine::has_all_chunks(const Publication& publication, const Plan& 
 }
 
 /// Publishes the content of files that were only carried forward and lost their chunks.
-Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
+Status PublicationEngine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
   Target& target = work_.target;
   RevisionTreePtr base = parts_.layers.base();
   const std::string tx = base ? base->tree.manifest().tx : "";
@@ -244,7 +234,7 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
     RevisionTreePtr near = alone(parts_.project, tx, path, entry);
     auto content = frozen != puts.end() ? Result<Bytes>(frozen->content)
                                         : parts_.upstream.content(near, path, *near->tree.file_at(path));
-    if (!content && may_heal(content.error().code)) return fail(content.error());
+    if (!content && is_transient(content.error().code)) return fail(content.error());
     auto examined = content ? examine(*content) : fail(content.error());
     if (!examined) {
       // Leaving it out removes it from head, and a single response does not tell what is lost from what lags. Nor does
@@ -290,7 +280,7 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
 }
 
 /// Another client published it, and it cannot be read here. That must not keep a commit from being published.
-void Engine::leave_out(const std::string& path, const Error& why) {
+void PublicationEngine::leave_out(const std::string& path, const Error& why) {
   Target& target = work_.target;
   target.from.files.erase(path);
   auto put = std::find_if(target.puts.begin(), target.puts.end(), [&](const PutFile& one) { return one.path == path; });
@@ -302,7 +292,7 @@ void Engine::leave_out(const std::string& path, const Error& why) {
                       why.while_doing("carry forward " + path + ", which the service lost"));
 }
 
-Result<bool> Engine::can_stand(const Publication& publication) {
+Result<bool> PublicationEngine::can_stand(const Publication& publication) {
   PLAYFS_TRY(auto body, wire::parse_json(publication.body));
   if (!body.object()) return fail(ErrorCode::corrupt, "the journal has a revision body that is not an object");
   PLAYFS_TRY(auto revision,
@@ -313,7 +303,7 @@ Result<bool> Engine::can_stand(const Publication& publication) {
     const FileEntry& entry = revision.manifest.continuation->entry;
     auto near = alone(parts_.project, revision.manifest.tx, kContinuationPath, entry);
     auto text = parts_.upstream.content(near, kContinuationPath, *near->tree.file_at(kContinuationPath));
-    if (!text && may_heal(text.error().code)) return fail(text.error());
+    if (!text && is_transient(text.error().code)) return fail(text.error());
     if (!text) return false;
     PLAYFS_TRY(std::string lines, text->all());
     if (wire::read_continuation(revision.manifest, lines)) needed.merge(chunks_of(revision.manifest));
@@ -323,7 +313,7 @@ Result<bool> Engine::can_stand(const Publication& publication) {
     PLAYFS_TRY(Absences::Presence presence, parts_.absences.look(parent));
     if (presence != Absences::Presence::there) return false;
     auto there = parts_.upstream.revision(parent);
-    if (!there && may_heal(there.error().code)) return fail(there.error());
+    if (!there && is_transient(there.error().code)) return fail(there.error());
     if (!there) continue;
     for (const auto& chunk : chunks_of((*there)->tree.manifest())) needed.erase(chunk);
   }
@@ -336,7 +326,7 @@ Result<bool> Engine::can_stand(const Publication& publication) {
 /// A plan made while the base was lost has everything that the base held as a change. If the base is there after all,
 /// that restores what others deleted since. Plans of refill() are not affected: they depend on head, whatever became of
 /// the base, so planning again would yield the same each time that the request is lost.
-Result<bool> Engine::has_base_come_back(const std::vector<RevisionId>& made_on) {
+Result<bool> PublicationEngine::has_base_come_back(const std::vector<RevisionId>& made_on) {
   const RevisionId base = id_of(parts_.layers.base());
   if (work_.is_refilled || base.empty() || std::find(made_on.begin(), made_on.end(), base) != made_on.end())
     return false;
@@ -351,7 +341,7 @@ Result<bool> Engine::has_base_come_back(const std::vector<RevisionId>& made_on) 
 
 /// The request may have been delayed or sent twice, and have reached the service after it went back and forgot the key.
 /// The service then created another revision, which is the commit's from now on, with its chunks or without.
-Result<bool> Engine::adopt_copy(Publication& publication) {
+Result<bool> PublicationEngine::adopt_copy(Publication& publication) {
   PLAYFS_TRY(auto found, find_posted(publication));
   if (!found) return false;
   if (found->id == publication.revision.text()) {  // the log shows it now, so it was only late
@@ -366,16 +356,16 @@ Result<bool> Engine::adopt_copy(Publication& publication) {
 
 /// A merge may reach the service right after it went back. It names chunks that were lost with the revision that it was
 /// made from, and holds what is published again under the same id.
-Result<RevisionId> Engine::find_hollow(const Standing& standing) {
-  if (standing.ours_is_hollow) return work_.ours->revision.id;
-  if (!standing.holds_ours || standing.head == work_.ours->revision.id) return RevisionId();
-  auto head = parts_.upstream.revision(standing.head);
-  if (!head && may_heal(head.error().code)) return fail(head.error());
+Result<RevisionId> PublicationEngine::find_hollow(const ConvergedState& converged) {
+  if (converged.ours_is_hollow) return work_.ours->revision.id;
+  if (!converged.holds_ours || converged.head == work_.ours->revision.id) return RevisionId();
+  auto head = parts_.upstream.revision(converged.head);
+  if (!head && is_transient(head.error().code)) return fail(head.error());
   if (!head) return RevisionId();  // it cannot be read here
   std::vector<RevisionTreePtr> parents;
   for (const auto& id : work_.ours->revision.parents) {
     auto parent = parts_.upstream.revision(id);
-    if (!parent && may_heal(parent.error().code)) return fail(parent.error());
+    if (!parent && is_transient(parent.error().code)) return fail(parent.error());
     if (parent) parents.push_back(*std::move(parent));
   }
   ChunkIds in_doubt;
@@ -392,8 +382,8 @@ Result<RevisionId> Engine::find_hollow(const Standing& standing) {
   if (in_doubt.empty()) return RevisionId();
   // find_lost() remembers the chunks that it saw, so a chunk counts as lost only if all lookups miss it. A lagging
   // replica may well miss a different one each time.
-  PLAYFS_TRY(auto lost, stored_.find_lost(standing.head, in_doubt));
-  return lost.empty() ? RevisionId() : standing.head;
+  PLAYFS_TRY(auto lost, stored_.find_lost(converged.head, in_doubt));
+  return lost.empty() ? RevisionId() : converged.head;
 }
 
 /// If reads lag behind writes, an acknowledged revision is merely not shown yet. So it counts as lost only after it was
@@ -401,7 +391,7 @@ Result<RevisionId> Engine::find_hollow(const Standing& standing) {
 /// not filled with copies. After kMostCopies no more are sent: it is only looked for, and the user may cancel. It never
 /// returns to the stage by itself, however long that takes: it may appear whenever the reads catch up, and would be
 /// merged into head after the user has discarded it.
-Status Engine::plan_again(Publication& publication, const RevisionId& hollow) {
+Status PublicationEngine::plan_again(Publication& publication, const RevisionId& hollow) {
   const SteadyTime missed_at = parts_.clock.steady();  // the search may take minutes
   stored_.forget_all();
   if (publication.step != Step::posting && hollow.empty()) {  // `posting` has searched the log already

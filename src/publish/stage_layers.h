@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "publish/layers.h"
+#include "publish/work_tree_layers.h"
 
 namespace playfs::publish {
 
@@ -18,7 +18,7 @@ using Settled = stage::Told;
 Status check_resolved(stage::Stage& stage, const std::string& tx = {});
 
 /// References must outlive this object.
-class StageLayers final : public Layers {
+class StageLayers final : public WorkTreeLayers {
  public:
   StageLayers(stage::Stage& stage, Integration& integration) : stage_(stage), integration_(integration) {}
 

@@ -68,7 +68,8 @@ Status run_parallel(std::size_t count, std::size_t parallel, const Start& start,
       start(next, Callback<T>([answers, index = next](Result<T> result) { answers->add(index, std::move(result)); }));
     auto batch = answers->take();
     outstanding -= batch.size();
-    if (Status taken = take(std::move(batch)); !taken && (!failed || may_heal(failed->code))) failed = taken.error();
+    if (Status taken = take(std::move(batch)); !taken && (!failed || is_transient(failed->code)))
+      failed = taken.error();
   }
   if (failed) return fail(*std::move(failed));
   return {};
@@ -182,7 +183,7 @@ Status SiteUpstream::upload(const std::vector<Upload>& uploads, const Acknowledg
         if (result->fields.find("content")) site_.learn("file_chunks", *result);
         const Upload& sent = *missing[index];
         stored.push_back({sent.number, sent.key, {}, sent.text_hash, sent.text_size, ChunkId(result->id), {}});
-      } else if (!failed || may_heal(failed->code)) {
+      } else if (!failed || is_transient(failed->code)) {
         failed = kept.error().while_doing("store a chunk");
       }
     }

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "net/origin.h"
-#include "remote/engine.h"
+#include "remote/call_engine.h"
 #include "wire/json.h"
 
 namespace playfs::remote {
@@ -58,16 +58,7 @@ Callback<HttpResponse> decoded(Callback<T> done, Decode decode) {
   };
 }
 
-/// A record callback that applies another decoding step before `done`.
-template <class T>
-Callback<Record> then(Callback<T> done, Result<T> (*step)(Record)) {
-  return [done = std::move(done), step](Result<Record> record) mutable {
-    if (record) done(step(*std::move(record)));
-    else done(fail(std::move(record).error()));
-  };
-}
-
-struct Manner {
+struct SendOptions {
   Repeat repeat = Repeat::never;
   bool judged = true;
   bool may_wait = true;
@@ -75,14 +66,14 @@ struct Manner {
 };
 
 /// Adds the common headers and starts the request. `target` is below the base path; if empty, the record cannot exist.
-void send(Engine& engine, HttpRequest request, std::string bucket, Manner manner, CancelToken cancel,
+void send(CallEngine& engine, HttpRequest request, std::string bucket, SendOptions options, CancelToken cancel,
           Callback<HttpResponse> done) {
   auto call = std::make_shared<Call>();
   call->bucket = std::move(bucket);
-  call->subject = manner.subject.empty() ? request.target : std::move(manner.subject);
-  call->repeat = manner.repeat;
-  call->judged = manner.judged;
-  call->may_wait = manner.may_wait;
+  call->subject = options.subject.empty() ? request.target : std::move(options.subject);
+  call->repeat = options.repeat;
+  call->judged = options.judged;
+  call->may_wait = options.may_wait;
   call->cancel = std::move(cancel);
   call->done = std::move(done);
   call->request = std::move(request);
@@ -91,7 +82,7 @@ void send(Engine& engine, HttpRequest request, std::string bucket, Manner manner
     if (!headers.get(name)) headers.add(name, std::move(value));
   };
   if (call->request.target.empty()) {
-    Error error{ErrorCode::not_found, "not a valid record id", {}, {}, 0, {}};
+    Error error{ErrorCode::not_found, "not a valid record id"};
     return engine.reject(call, std::move(error));
   }
   call->request.target.insert(0, engine.options().base_path);
@@ -109,17 +100,17 @@ void send(Engine& engine, HttpRequest request, std::string bucket, Manner manner
 
 constexpr std::string_view kReads = "";  // the rate-limit bucket of all reads; writes have one per collection
 
-void read(Engine& engine, std::string target, HttpHeaders headers, CancelToken cancel, Callback<HttpResponse> done,
+void read(CallEngine& engine, std::string target, HttpHeaders headers, CancelToken cancel, Callback<HttpResponse> done,
           std::string subject = {}) {
   send(engine, {"GET", std::move(target), std::move(headers), {}}, std::string(kReads),
        {.repeat = Repeat::freely, .subject = std::move(subject)}, std::move(cancel), std::move(done));
 }
 
-void patch(Engine& engine, std::string collection, std::string id, const Json& body, Manner manner, CancelToken cancel,
-           Callback<Record> done) {
+void patch(CallEngine& engine, std::string collection, std::string id, const Json& body, SendOptions options,
+           CancelToken cancel, Callback<Record> done) {
   std::string target = target_of({collection, id});
   HttpHeaders headers{{"Idempotency-Key", engine.new_key()}};
-  send(engine, {"PATCH", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection), manner,
+  send(engine, {"PATCH", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection), options,
        std::move(cancel), decoded(std::move(done), [id = std::move(id)](const HttpResponse& response) {
          return decode_record_of(id, response);
        }));
@@ -128,7 +119,7 @@ void patch(Engine& engine, std::string collection, std::string id, const Json& b
 }  // namespace
 
 Client::Client(net::Transport& transport, Executor& executor, const Clock& clock, Random& random, ClientOptions options)
-    : engine_(std::make_shared<Engine>(transport, executor, clock, random, std::move(options))) {}
+    : engine_(std::make_shared<CallEngine>(transport, executor, clock, random, std::move(options))) {}
 
 Client::~Client() { engine_->close(); }
 
@@ -170,14 +161,6 @@ void Client::get_project(ProjectId id, std::string etag, CancelToken cancel, Cal
   };
   read(*engine_, target_of({"projects", id.text()}), std::move(headers), std::move(cancel),
        decoded(std::move(done), std::move(decode)));
-}
-
-void Client::get_revision(RevisionId id, CancelToken cancel, Callback<Revision> done) {
-  get_record("revisions", id.text(), std::move(cancel), then(std::move(done), &wire::decode_revision));
-}
-
-void Client::get_chunk(ChunkId id, CancelToken cancel, Callback<FileChunk> done) {
-  get_record("file_chunks", id.text(), std::move(cancel), then(std::move(done), &wire::decode_chunk));
 }
 
 void Client::create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,

@@ -78,8 +78,6 @@ class Client {
   void list_records(std::string collection, int limit, std::string cursor, CancelToken cancel,
                     Callback<wire::RecordPage> done);
   void get_project(ProjectId id, std::string etag, CancelToken cancel, Callback<Fetched<Project>> done);
-  void get_revision(RevisionId id, CancelToken cancel, Callback<Revision> done);
-  void get_chunk(ChunkId id, CancelToken cancel, Callback<FileChunk> done);
 
   // Writes. The same idempotency key must always go with the same body; a POST without one is sent once.
   void create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,
@@ -106,7 +104,7 @@ class Client {
   [[nodiscard]] const std::string& site() const;
 
  private:
-  std::shared_ptr<class Engine> engine_;
+  std::shared_ptr<class CallEngine> engine_;
 };
 
 }  // namespace playfs::remote

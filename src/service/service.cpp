@@ -276,13 +276,9 @@ Result<HttpResponse> Service::create(const Collection& collection, const HttpReq
   record.charge = charge_for(collection, client);
   if (auto key = request.headers.get("Idempotency-Key")) {
     if (key->empty() || key->size() > kLongestIdempotencyKey)
-      return refuse({ErrorCode::invalid_argument,
-                     "Idempotency-Key must have 1 to 255 characters, for example a UUID",
-                     {},
-                     std::nullopt,
-                     0,
-                     {}},
-                    {{"header", "Idempotency-Key"}, {"maximum", static_cast<std::int64_t>(kLongestIdempotencyKey)}});
+      return refuse(
+          {ErrorCode::invalid_argument, "Idempotency-Key must have 1 to 255 characters, for example a UUID", {}},
+          {{"header", "Idempotency-Key"}, {"maximum", static_cast<std::int64_t>(kLongestIdempotencyKey)}});
     record.request_key = request_key(collection, who.account.empty() ? client : who.account, *key);
     // Before the body is read: a repeat is answered with its record, whatever its body says.
     PLAYFS_TRY(auto original, store_.created_by(record.request_key));

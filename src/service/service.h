@@ -17,7 +17,7 @@
 #include "service/identity.h"
 #include "service/problem.h"
 #include "service/sign_in.h"
-#include "service/site.h"
+#include "service/site_hosts.h"
 #include "service/store.h"
 #include "service/target.h"
 #include "service/write_limits.h"
@@ -26,11 +26,12 @@ namespace playfs::service {
 
 struct ServiceOptions {
   std::string base_path = "/.site/data";
-  std::vector<std::string> site_hosts;  ///< names the site is reached by, see Site; addresses and localhost always are
-  std::string docs_url;                 ///< added to error objects; empty: none
-  Limits limits;                        ///< none by default
-  TrustedProxies proxies;               ///< whose X-Forwarded-For is trusted
-  std::string steward_key;              ///< the bearer key of the domain steward; empty: there is none
+  std::vector<std::string>
+      site_hosts;           ///< names the site is reached by, see SiteHosts; addresses and localhost always are
+  std::string docs_url;     ///< added to error objects; empty: none
+  Limits limits;            ///< none by default
+  TrustedProxies proxies;   ///< whose X-Forwarded-For is trusted
+  std::string steward_key;  ///< the bearer key of the domain steward; empty: there is none
 };
 
 /// What the connection tells about the sender of a request.
@@ -77,7 +78,7 @@ class Service {
   Store& store_;
   const SignIn* sign_in_;
   const ServiceOptions options_;
-  const Site site_;
+  const SiteHosts site_;
   const Gatekeeper gatekeeper_;
 };
 

@@ -36,11 +36,11 @@ Status charge_write(Connection& connection, const Charge& charge, WallTime now) 
       PLAYFS_TRY(auto count, connection.use(kCount));
       return count->bind(1, charge.bucket).bind(2, expiry).run();
     }
-    Error error{ErrorCode::rate_limited, "write limit exceeded: " + charge.what, {}, std::nullopt, 0, {}};
+    Error error{ErrorCode::rate_limited, "write limit exceeded: " + charge.what};
     error.retry_after = std::chrono::seconds((in_the_way->integer(0) - time + second - 1) / second);
     return fail(std::move(error));
   }
-  Error error{ErrorCode::rate_limited, "writes are not allowed here: " + charge.what, {}, charge.window, 0, {}};
+  Error error{ErrorCode::rate_limited, "writes are not allowed here: " + charge.what, {}, charge.window, 0};
   return fail(std::move(error));
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "model/chunking.h"
-#include "stage/state.h"
+#include "stage/stage_state.h"
 
 namespace playfs::stage {
 

@@ -4,10 +4,10 @@
 
 namespace playfs::stage {
 
-void Housekeeper::want_fold() {
-  if (!own_thread_) return do_now(fold_);
+void Housekeeper::want_checkpoint() {
+  if (!own_thread_) return do_now(checkpoint_);
   MutexLock lock(mutex_);
-  if (std::exchange(wants_fold_, true)) return;
+  if (std::exchange(wants_checkpoint_, true)) return;
   wake();
 }
 
@@ -40,8 +40,8 @@ void Housekeeper::run() {
   while (!stopping_) {
     Time now = std::chrono::steady_clock::now();
     const Work* work = nullptr;
-    if (std::exchange(wants_fold_, false)) {
-      work = &fold_;
+    if (std::exchange(wants_checkpoint_, false)) {
+      work = &checkpoint_;
     } else if (wants_removal_ && removal_due_ <= now) {
       wants_removal_ = false;
       work = &remove_;

@@ -16,14 +16,14 @@ class Housekeeper {
  public:
   using Work = std::function<void()>;
   /// `remove` runs at most `patience` after the first request for it, so that one run handles several files.
-  Housekeeper(Work fold, Work remove, std::chrono::milliseconds patience, bool own_thread)
-      : fold_(std::move(fold)), remove_(std::move(remove)), patience_(patience), own_thread_(own_thread) {}
+  Housekeeper(Work checkpoint, Work remove, std::chrono::milliseconds patience, bool own_thread)
+      : checkpoint_(std::move(checkpoint)), remove_(std::move(remove)), patience_(patience), own_thread_(own_thread) {}
   ~Housekeeper() { stop(); }
   Housekeeper(const Housekeeper&) = delete;
   Housekeeper& operator=(const Housekeeper&) = delete;
 
   [[nodiscard]] bool has_thread() const { return own_thread_; }
-  void want_fold();
+  void want_checkpoint();
   void want_removal(bool at_once);
   /// Waits for the running job; later requests are ignored.
   void stop();
@@ -34,13 +34,13 @@ class Housekeeper {
   void run();
   void do_now(const Work& work);
 
-  const Work fold_, remove_;
+  const Work checkpoint_, remove_;
   const std::chrono::milliseconds patience_;
   const bool own_thread_;
   Mutex mutex_;
   Condition wished_;
   bool stopping_ PLAYFS_GUARDED_BY(mutex_) = false;
-  bool wants_fold_ PLAYFS_GUARDED_BY(mutex_) = false;
+  bool wants_checkpoint_ PLAYFS_GUARDED_BY(mutex_) = false;
   bool wants_removal_ PLAYFS_GUARDED_BY(mutex_) = false;
   Time removal_due_ PLAYFS_GUARDED_BY(mutex_);
   std::thread thread_ PLAYFS_GUARDED_BY(mutex_);

@@ -1,6 +1,6 @@
 // Work that follows an answered operation: checkpointing the log, removing spool files.
 #include "base/log.h"
-#include "stage/state.h"
+#include "stage/stage_state.h"
 
 namespace playfs::stage {
 
@@ -11,7 +11,7 @@ constexpr std::uint64_t kPlenty = std::uint64_t{1} << 30;
 
 void Stage::State::begin_housekeeping() {
   const Housekeeping& how = options.housekeeping;
-  fold_at = how.log_bytes;
+  checkpoint_at = how.log_bytes;
   // Without a worker thread, removal may run under the mutex, which settling takes; look_after_replacements() settles
   // then.
   Housekeeper::Work remove = [this] { remove_given_up(); };
@@ -21,7 +21,8 @@ void Stage::State::begin_housekeeping() {
       remove_given_up();
     };
   }
-  housekeeper = std::make_shared<Housekeeper>([this] { fold_log(); }, std::move(remove), how.patience, how.own_thread);
+  housekeeper =
+      std::make_shared<Housekeeper>([this] { checkpoint_log(); }, std::move(remove), how.patience, how.own_thread);
   // Any remaining SpoolFile keeps the spool alive, perhaps longer than the stage.
   spool->on_given_up([keeper = housekeeper, most = how.removals, from = spool.get()](std::size_t waiting) {
     bool at_once = waiting >= most || (waiting == 1 && keeper->has_thread() && from->free_room() < kPlenty);
@@ -30,13 +31,14 @@ void Stage::State::begin_housekeeping() {
 }
 
 void Stage::State::look_after_log() {
-  if (rows->log_size() >= fold_at) housekeeper->want_fold();
+  if (rows->log_size() >= checkpoint_at) housekeeper->want_checkpoint();
 }
 
-void Stage::State::fold_log() {
-  auto folded = rows->fold();
-  if (!folded) log_warning(options.directory + ": cannot checkpoint the operations log: " + folded.error().message);
-  fold_at = (folded ? 0 : rows->log_size()) + options.housekeeping.log_bytes;
+void Stage::State::checkpoint_log() {
+  auto checkpointed = rows->checkpoint();
+  if (!checkpointed)
+    log_warning(options.directory + ": cannot checkpoint the operations log: " + checkpointed.error().message);
+  checkpoint_at = (checkpointed ? 0 : rows->log_size()) + options.housekeeping.log_bytes;
 }
 
 void Stage::State::settle_or_warn() {
@@ -64,8 +66,8 @@ void Stage::State::end_housekeeping() {
   housekeeper->stop();
   settle_or_warn();
   spool->on_given_up({});
-  if (auto folded = rows->fold_all(); !folded)
-    log_warning(options.directory + ": the operations log is kept for the next start: " + folded.error().message);
+  if (auto checkpointed = rows->checkpoint_all(); !checkpointed)
+    log_warning(options.directory + ": the operations log is kept for the next start: " + checkpointed.error().message);
   remove_given_up();
 }
 

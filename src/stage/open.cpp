@@ -14,25 +14,21 @@
 #include "stage/begun.h"
 #include "stage/entry_codec.h"
 #include "stage/lost_found.h"
-#include "stage/state.h"
+#include "stage/stage_state.h"
 
 namespace playfs::stage {
 
 namespace {
 
 Error damaged(std::string what) {
-  return Error{
-      ErrorCode::corrupt, "the stage is damaged: " + std::move(what), "playfs doctor --repair", std::nullopt, 0, {}};
+  return Error{ErrorCode::corrupt, "the stage is damaged: " + std::move(what), "playfs doctor --repair"};
 }
 
 Error in_use(const std::string& directory, const std::string& holder) {
   return Error{ErrorCode::busy,
                "the work tree's staged changes in " + directory + " are in use" +
                    (holder.empty() ? "" : " by process " + holder),
-               "unmount it there first, or use another state directory for this mount",
-               std::nullopt,
-               0,
-               {}};
+               "unmount it there first, or use another state directory for this mount"};
 }
 
 /// Held while the descriptor is open; the kernel releases it when the process ends, however it ends.
@@ -155,7 +151,7 @@ Status Stage::State::create(const RevisionTreePtr& given) {
   row.metadata = {0777 & ~options.umask, options.uid, options.gid, now, now, now};
   rows->put_inode(row);
   PLAYFS_CHECK(batch.commit());
-  return rows->fold();  // so that it can be loaded
+  return rows->checkpoint();  // so that it can be loaded
 }
 
 Status Stage::State::load(RevisionTreePtr given) {
@@ -245,12 +241,8 @@ Status Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
   // Files that cannot be moved stay where they are; their numbers are never reused.
   std::string where = moved ? "were moved to " + folder + ", with a list of their names" : "were left in its spool";
   if (numbers.empty()) where = moved ? "was moved to " + folder : "was lost";
-  found_lost = Error{ErrorCode::corrupt,
-                     options.directory + ": " + what + " " + where,
-                     "inspect them: a power loss or disk damage leaves such files",
-                     std::nullopt,
-                     0,
-                     {}};
+  found_lost = Error{ErrorCode::corrupt, options.directory + ": " + what + " " + where,
+                     "inspect them: a power loss or disk damage leaves such files"};
   if (!moved) found_lost->message += ": " + moved.error().message;
   log_warning(found_lost->message);
   // If old bytes count again, the move must succeed: once their rows say so, the files that had replaced them are given

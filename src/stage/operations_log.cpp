@@ -45,18 +45,18 @@ std::uint64_t checksum_of(std::string_view record) {
 }
 
 /// The record at the start of `bytes`, and its size.
-struct Found {
+struct FirstRecord {
   LogRecord record;
   std::size_t size = 0;
 };
-std::optional<Found> first_record(std::string_view bytes, std::optional<std::uint64_t> stage_id) {
+std::optional<FirstRecord> first_record(std::string_view bytes, std::optional<std::uint64_t> stage_id) {
   Header header;
   if (bytes.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, bytes.data(), sizeof header);
   if ((stage_id && header.stage_id != *stage_id) || header.length() > bytes.size() - sizeof header) return std::nullopt;
   std::string_view record = bytes.substr(0, sizeof header + header.length());
   if (header.checksum != checksum_of(record)) return std::nullopt;
-  return Found{{header.number, header.synced(), std::string(record.substr(sizeof header))}, record.size()};
+  return FirstRecord{{header.number, header.synced(), std::string(record.substr(sizeof header))}, record.size()};
 }
 
 /// Whether `bytes` start with what once was record `number`: its header is there, except perhaps for one field, and it
@@ -237,7 +237,8 @@ Status OperationsLog::sync() {
     }
     names_synced_ = true;
   }
-  // Both: a record is read only if all before it are there. If one is folded meanwhile, its sync is merely wasted.
+  // Both: a record is read only if all before it are there. If one is checkpointed meanwhile, its sync is merely
+  // wasted.
   for (std::size_t i = 0; i < fds.size(); ++i) {
     if (fds[i] < 0) continue;
     int error = fdatasync(fds[i]) == 0 ? 0 : errno;
@@ -262,15 +263,15 @@ bool OperationsLog::is_synced() {
   return files_[0].synced >= files_[0].appended && files_[1].synced >= files_[1].appended;
 }
 
-Result<std::vector<LogRecord>> OperationsLog::begin_fold() {
+Result<std::vector<LogRecord>> OperationsLog::begin_checkpoint() {
   int fd = -1;
   std::uint64_t size = 0, last = 0;
   {
     MutexLock lock(mutex_);
-    if (folding().size == 0) active_ = 1 - active_;
-    fd = folding().fd.get();
-    size = folding().size;
-    last = folding().appended;
+    if (previous().size == 0) active_ = 1 - active_;
+    fd = previous().fd.get();
+    size = previous().size;
+    last = previous().appended;
   }
   if (size == 0) return std::vector<LogRecord>();
   PLAYFS_TRY(std::string bytes, read_at(fd, 0, size));
@@ -280,9 +281,9 @@ Result<std::vector<LogRecord>> OperationsLog::begin_fold() {
   return std::move(content.records);
 }
 
-Status OperationsLog::end_fold() {
+Status OperationsLog::end_checkpoint() {
   MutexLock lock(mutex_);
-  File& file = folding();
+  File& file = previous();
   if (ftruncate(file.fd.get(), 0) != 0) return fail(error_from_errno(errno, "empty the operations log"));
   size_ -= file.size;
   file.size = 0;

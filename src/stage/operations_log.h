@@ -1,7 +1,7 @@
 // The operations log: acknowledged changes that are not in the database yet.
 //
 // Two plain files, `operations.0` and `operations.1`: one is appended to, the other is empty or being applied to the
-// database (a checkpoint, here called fold). A record is a checksum, the stage's id, a number and an opaque payload.
+// database (a checkpoint). A record is a checksum, the stage's id, a number and an opaque payload.
 // Numbers increase by one per record and are never reused, not even that of a record torn by a crash. So a record out
 // of sequence is stale, and reading stops before it.
 //
@@ -12,7 +12,7 @@
 // append() is one write(2), which survives the death of the process. A power loss may tear, lose or bring back unsynced
 // data; reading then yields a prefix of what was appended, including everything before the last sync().
 //
-// Thread-safe; read() and start() come first. Only one thread at a time may fold.
+// Thread-safe; read() and start() come first. Only one thread at a time may checkpoint.
 #pragma once
 
 #include <array>
@@ -73,10 +73,10 @@ class OperationsLog {
   /// Whether nothing was appended since the last sync().
   [[nodiscard]] bool is_synced();
 
-  /// Returns the next records to apply, oldest first; empty if there are none. Until end_fold() confirms that they are
-  /// safe elsewhere, it returns the same ones. `corrupt` if they cannot be read back.
-  [[nodiscard]] Result<std::vector<LogRecord>> begin_fold();
-  [[nodiscard]] Status end_fold();
+  /// Returns the next records to apply, oldest first; empty if there are none. Until end_checkpoint() confirms that
+  /// they are safe elsewhere, it returns the same ones. `corrupt` if they cannot be read back.
+  [[nodiscard]] Result<std::vector<LogRecord>> begin_checkpoint();
+  [[nodiscard]] Status end_checkpoint();
 
   /// Bytes in both files.
   [[nodiscard]] std::uint64_t size() const { return size_; }
@@ -89,7 +89,7 @@ class OperationsLog {
   };
   OperationsLog(std::string directory, std::uint64_t stage_id)
       : directory_(std::move(directory)), stage_id_(stage_id) {}
-  [[nodiscard]] File& folding() PLAYFS_REQUIRES(mutex_) { return files_[1 - active_]; }
+  [[nodiscard]] File& previous() PLAYFS_REQUIRES(mutex_) { return files_[1 - active_]; }
 
   const std::string directory_;
   const std::uint64_t stage_id_;

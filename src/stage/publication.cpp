@@ -14,12 +14,10 @@ namespace {
 Error in_the_way(const std::vector<std::string>& paths) {
   std::string message = paths.front() + " is local-only and in the way of a published file";
   if (paths.size() > 1) message += " (and " + std::to_string(paths.size() - 1) + " more)";
-  return Error{ErrorCode::busy, std::move(message), "move it out of the way", std::nullopt, 0, {}};
+  return Error{ErrorCode::busy, std::move(message), "move it out of the way"};
 }
 
-Error other_conflicts() {
-  return Error{ErrorCode::busy, "the list of conflicts has changed", "try again", std::nullopt, 0, {}};
-}
+Error other_conflicts() { return Error{ErrorCode::busy, "the list of conflicts has changed", "try again"}; }
 
 }  // namespace
 
@@ -235,9 +233,7 @@ std::vector<std::string> Stage::State::contested(const RevisionTreePtr& next, co
 }
 
 namespace {
-Error has_moved_on() {
-  return Error{ErrorCode::busy, "the work tree's base has changed", "playfs update", std::nullopt, 0, {}};
-}
+Error has_moved_on() { return Error{ErrorCode::busy, "the work tree's base has changed", "playfs update"}; }
 
 void append_sorted(std::vector<Conflicted>& list, std::vector<Conflicted> added) {
   std::move(added.begin(), added.end(), std::back_inserter(list));
@@ -248,10 +244,7 @@ Error is_contested(const std::vector<std::string>& paths) {
   return Error{
       ErrorCode::busy,
       paths.front().substr(paths.front().starts_with('/') ? 1 : 0) + " was changed both here and in the revision",
-      "playfs update",
-      std::nullopt,
-      0,
-      {}};
+      "playfs update"};
 }
 
 const std::string& text_of(const std::string& text) { return text; }

@@ -10,7 +10,7 @@
 // All decisions are made and all rows written first; memory changes when the batch is committed.
 #pragma once
 
-#include "stage/state.h"
+#include "stage/stage_state.h"
 
 namespace playfs::stage {
 

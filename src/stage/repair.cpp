@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "stage/begun.h"
 #include "stage/lost_found.h"
-#include "stage/rows.h"
+#include "stage/row_store.h"
 #include "stage/spool.h"
 
 namespace playfs::stage {
@@ -40,7 +40,7 @@ Result<UniqueFd> lock_stage(const std::string& directory, bool to_change) {
   return fail(ErrorCode::busy, read_at(fd.get(), 0, 20).value_or(""));
 }
 
-Error corrupt(std::string what) { return Error{ErrorCode::corrupt, std::move(what), {}, std::nullopt, 0, {}}; }
+Error corrupt(std::string what) { return Error{ErrorCode::corrupt, std::move(what)}; }
 
 /// What the database and the pending operations say about the spool.
 struct Named {
@@ -88,7 +88,7 @@ Result<LogContent> read_log(const std::string& directory) {
   PLAYFS_TRY(Tables stored, Tables::open(directory + Rows::kDatabase, false));
   PLAYFS_TRY(auto state, stored.log_state());
   PLAYFS_TRY(auto log, OperationsLog::open(directory, state.stage_id));
-  return log->read(state.folded);
+  return log->read(state.checkpointed);
 }
 
 /// Reads every row, as opening the stage does, except for the base, which is not available here.

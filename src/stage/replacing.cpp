@@ -13,7 +13,7 @@
 
 #include <cerrno>
 
-#include "stage/state.h"
+#include "stage/stage_state.h"
 
 namespace playfs::stage {
 

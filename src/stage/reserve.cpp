@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "stage/state.h"
+#include "stage/stage_state.h"
 
 namespace playfs::stage {
 
@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kPatience{1};
 }  // namespace
 
 bool Stage::State::has_reserve() {
-  const std::uint64_t wanted = kForTheLog + rows->room_to_fold();
+  const std::uint64_t wanted = kForTheLog + rows->checkpoint_space();
   if (reserve >= wanted) return true;
   const std::uint64_t size = wanted + kForTheLog;
   UniqueFd fd(::open(reserve_path().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -46,13 +46,13 @@ bool Stage::State::make_room(bool for_removal) {
     give_up_reserve();
   }
   static_cast<void>(settle_replacements());
-  // SQLite's log after a failed fold, and spool files, may hold the space that the next fold needs.
+  // SQLite's log after a failed checkpoint, and spool files, may hold the space that the next checkpoint needs.
   for (int tries = 0; tries < 2; ++tries) {
-    auto folded = rows->fold_all();
+    auto checkpointed = rows->checkpoint_all();
     auto emptied = rows->empty_database_log();
     remove_given_up();
-    if (folded && emptied) break;
-    log_debug("checkpoint on a full disk: " + (folded ? emptied : folded).error().message);
+    if (checkpointed && emptied) break;
+    log_debug("checkpoint on a full disk: " + (checkpointed ? emptied : checkpointed).error().message);
   }
   if (for_removal) return true;
   MutexLock locked(mutex);

@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "stage/state.h"
+#include "stage/stage_state.h"
 
 namespace playfs::stage {
 
@@ -110,12 +110,8 @@ void Stage::State::tell_of_lost(std::vector<std::string> names) {
   log_warning(what);
   if (found_lost) found_lost->message += "; " + what;
   else
-    found_lost = Error{ErrorCode::corrupt,
-                       what,
-                       "\"playfs status\" lists them; restore their bytes, rewrite them, or playfs discard them",
-                       std::nullopt,
-                       0,
-                       {}};
+    found_lost = Error{ErrorCode::corrupt, what,
+                       "\"playfs status\" lists them; restore their bytes, rewrite them, or playfs discard them"};
 }
 
 std::vector<LostFile> Stage::State::lost_files() {

@@ -59,12 +59,7 @@ Error sync_failed(int number, const std::string& doing) {
 
 namespace {
 Error lost(std::string what) {
-  return Error{ErrorCode::corrupt,
-               std::move(what),
-               "rewrite the file, restore its bytes, or playfs discard it",
-               std::nullopt,
-               0,
-               {}};
+  return Error{ErrorCode::corrupt, std::move(what), "rewrite the file, restore its bytes, or playfs discard it"};
 }
 
 /// Fails if bytes that an earlier run left are missing.

@@ -61,7 +61,7 @@ void bind_text_or_null(Statement& statement, int index, std::string_view value) 
 }
 
 Error damaged(std::string_view what) {
-  return Error{ErrorCode::corrupt, "the stage's database is damaged: " + std::string(what), {}, std::nullopt, 0, {}};
+  return Error{ErrorCode::corrupt, "the stage's database is damaged: " + std::string(what)};
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ Status Tables::prepare() {
   // The stage's own lock keeps others out, so SQLite need not lock the file for every transaction.
   PLAYFS_CHECK(database_.execute("PRAGMA locking_mode = EXCLUSIVE"));
   const std::pair<Statement*, const char*> statements[] = {
-      {&put_folded_, "UPDATE operations_log SET folded = ?"},
+      {&put_checkpointed_, "UPDATE operations_log SET folded = ?"},
       {&give_up_, "INSERT OR IGNORE INTO given_up SELECT spool FROM inode WHERE ino = ? AND spool IS NOT NULL"},
       {&give_up_other_,
        "INSERT OR IGNORE INTO given_up SELECT spool FROM inode WHERE ino = ? AND spool IS NOT NULL AND spool <> ?"},

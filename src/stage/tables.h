@@ -1,6 +1,6 @@
 // The stage's database: its schema, and one function per statement, no decisions.
 //
-// It holds what was folded from the operations log, and is read only when a stage is opened. Single-threaded.
+// It holds what was checkpointed from the operations log, and is read only when a stage is opened. Single-threaded.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class Tables {
  public:
   /// What the database knows about the operations log.
   struct LogState {
-    std::uint64_t stage_id = 0;  ///< random, drawn when the database was created
-    std::uint64_t folded = 0;    ///< number of the last record in the database
+    std::uint64_t stage_id = 0;      ///< random, drawn when the database was created
+    std::uint64_t checkpointed = 0;  ///< number of the last record in the database
   };
 
   /// Creates the schema in a new database, and upgrades an older one. `not_supported` if a newer version wrote it;
@@ -28,12 +28,12 @@ class Tables {
   static Result<Tables> open(const std::string& path, bool may_create);
 
   [[nodiscard]] Result<LogState> log_state();
-  /// Runs `apply` in one transaction that also notes `folded` as the last record in the database.
+  /// Runs `apply` in one transaction that also notes `checkpointed` as the last record in the database.
   template <class Apply>
-  [[nodiscard]] Status fold(std::uint64_t folded, const Apply& apply) {
+  [[nodiscard]] Status checkpoint(std::uint64_t checkpointed, const Apply& apply) {
     PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
     PLAYFS_CHECK(apply());
-    PLAYFS_CHECK(put_folded_.bind(1, static_cast<std::int64_t>(folded)).run());
+    PLAYFS_CHECK(put_checkpointed_.bind(1, static_cast<std::int64_t>(checkpointed)).run());
     return transaction.commit();
   }
   [[nodiscard]] Status apply(const RowChange& change);
@@ -87,7 +87,7 @@ class Tables {
   [[nodiscard]] Status run(const PutSize& put);
 
   Database database_;
-  Statement put_folded_;
+  Statement put_checkpointed_;
   Statement give_up_, give_up_other_;
   Statement put_inode_, drop_inode_, put_entry_, drop_entry_, drop_whiteouts_, touch_, put_size_;
 };

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "stage/state.h"
+#include "stage/stage_state.h"
 
 namespace playfs::stage {
 

@@ -4,7 +4,7 @@
 
 #include "base/fd.h"
 #include "model/path.h"
-#include "stage/state.h"
+#include "stage/stage_state.h"
 
 namespace playfs::stage {
 
@@ -15,7 +15,7 @@ constexpr std::uint64_t kStepsForEachName = 256;
 constexpr std::size_t kMostTold = 1000;
 
 Error over_the_bounds(std::string message) {
-  return {ErrorCode::invalid_argument, std::move(message), "shorten or delete the file", std::nullopt, 0, {}};
+  return {ErrorCode::invalid_argument, std::move(message), "shorten or delete the file"};
 }
 
 /// nullopt for lower content that is not available.
@@ -196,7 +196,7 @@ std::vector<Error> Verdicts::learn(Questions questions, Answers answers) {
     RuleFile& file = answers.files[i];
     if (file.error) tell(*file.error);
     if (!file.remark.empty())
-      tell({ErrorCode::invalid_argument, file.remark, "shorten them if they are meant as rules", std::nullopt, 0, {}});
+      tell({ErrorCode::invalid_argument, file.remark, "shorten them if they are meant as rules"});
     files_.insert_or_assign(std::move(questions.files[i].path), Needed<RuleFile>{std::move(file), survey_});
   }
   for (std::size_t i = 0; i < answers.names.size(); ++i) {

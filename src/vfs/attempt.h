@@ -1,9 +1,9 @@
 // Attempts: an operation runs synchronously over what is available locally, and reruns once missing data has arrived.
 //
-// An attempt returns Attempt<T>: a value, an error, or a Stop that carries the Fetch for what is missing. The driver
-// (drive.h) starts that fetch and, when it succeeds, reruns the whole attempt. Node code therefore stays linear: it
-// asks for what it needs and returns whatever stops it. Between two runs it keeps only what it noted in the Operation,
-// so an attempt must not change anything before the last point at which it can stop.
+// An attempt returns Attempt<T>: a value, an error, or a NoValue that carries the Fetch for what is missing. The driver
+// (attempt_driver.h) starts that fetch and, when it succeeds, reruns the whole attempt. Node code therefore stays
+// linear: it asks for what it needs and returns whatever stops it. Between two runs it keeps only what it noted in the
+// Operation, so an attempt must not change anything before the last point at which it can stop.
 #pragma once
 
 #include <any>
@@ -26,18 +26,18 @@ namespace playfs::vfs {
 using Fetch = UniqueFunction<void(CancelToken, Callback<void>)>;
 
 /// Why an attempt ended without a value: a final error, or something still to be fetched.
-struct Stop {
-  Stop(Error final_error) : error(std::move(final_error)) {}  // NOLINT(google-explicit-constructor): as fail()
-  explicit Stop(Fetch fetch_it) : fetch(std::move(fetch_it)) {}
+struct NoValue {
+  NoValue(Error final_error) : error(std::move(final_error)) {}  // NOLINT(google-explicit-constructor): as fail()
+  explicit NoValue(Fetch fetch_it) : fetch(std::move(fetch_it)) {}
 
   Error error;  ///< final if `fetch` is empty
   Fetch fetch;  ///< what to run before the retry; empty: there is nothing to fetch
 };
 
 template <class T>
-using Attempt = tl::expected<T, Stop>;
+using Attempt = tl::expected<T, NoValue>;
 
-inline tl::unexpected<Stop> missing(Fetch fetch) { return tl::unexpected<Stop>(Stop(std::move(fetch))); }
+inline tl::unexpected<NoValue> missing(Fetch fetch) { return tl::unexpected<NoValue>(NoValue(std::move(fetch))); }
 
 /// Noted when an operation continues a listing, which may then use a cached list of any age.
 inline constexpr const char* kGoesOn = "goes on";
@@ -129,12 +129,12 @@ using OperationPtr = std::shared_ptr<Operation>;
 // PLAYFS_TRY and PLAYFS_CHECK for attempts. Also accept expressions that yield a Result.
 #define PLAYFS_ATTEMPT(declaration, expression) \
   PLAYFS_ATTEMPT_INNER(PLAYFS_CONCAT(playfs_attempt_, __LINE__), declaration, expression)
-#define PLAYFS_ATTEMPT_INNER(temporary, declaration, expression)                                                 \
-  auto temporary = (expression);                                                                                 \
-  if (!temporary) return tl::unexpected<::playfs::vfs::Stop>(::playfs::vfs::Stop(std::move(temporary).error())); \
+#define PLAYFS_ATTEMPT_INNER(temporary, declaration, expression)                                                       \
+  auto temporary = (expression);                                                                                       \
+  if (!temporary) return tl::unexpected<::playfs::vfs::NoValue>(::playfs::vfs::NoValue(std::move(temporary).error())); \
   declaration = std::move(*temporary)
-#define PLAYFS_ATTEMPT_CHECK(expression)                                                                  \
-  do {                                                                                                    \
-    if (auto playfs_attempt = (expression); !playfs_attempt)                                              \
-      return tl::unexpected<::playfs::vfs::Stop>(::playfs::vfs::Stop(std::move(playfs_attempt).error())); \
+#define PLAYFS_ATTEMPT_CHECK(expression)                                                                        \
+  do {                                                                                                          \
+    if (auto playfs_attempt = (expression); !playfs_attempt)                                                    \
+      return tl::unexpected<::playfs::vfs::NoValue>(::playfs::vfs::NoValue(std::move(playfs_attempt).error())); \
   } while (false)

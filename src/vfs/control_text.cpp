@@ -76,7 +76,7 @@ Json error_json(const Error& error) {
   return JsonObject{{"code", Json(name_of(error.code))},
                     {"message", error.message},
                     {"hint", error.hint},
-                    {"retryable", is_retryable(error.code)}};
+                    {"retryable", is_transient(error.code)}};
 }
 
 std::string error_document(const Error& error) {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfs/fetches.h"
+#include "vfs/attempt_fetches.h"
 
 namespace playfs::vfs {
 

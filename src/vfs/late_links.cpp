@@ -1,7 +1,7 @@
 #include "vfs/late_links.h"
 
-#include "vfs/drive.h"
-#include "vfs/fetches.h"
+#include "vfs/attempt_driver.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/mount.h"
 
 namespace playfs::vfs {
@@ -19,8 +19,7 @@ constexpr const char* kWaited = "waited for a target";
 constexpr const char* kWaitsHere = "waits for a target where it reads";
 
 Error not_yet() {
-  return {
-      ErrorCode::timed_out, "the link's target has not arrived yet", "try again: it is still being fetched", {}, 0, {}};
+  return {ErrorCode::timed_out, "the link's target has not arrived yet", "try again: it is still being fetched"};
 }
 
 }  // namespace

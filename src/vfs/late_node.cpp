@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "vfs/drive.h"
-#include "vfs/fetches.h"
+#include "vfs/attempt_driver.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/mount.h"
 #include "vfs/virtual_directory.h"
 
@@ -26,7 +26,7 @@ NodePtr LateNode::known() const {
 Attempt<NodePtr> LateNode::target(const OperationPtr& op) {
   if (NodePtr here = known()) return here;
   if (!S_ISDIR(type_)) op->id_for_new = id();
-  PLAYFS_ATTEMPT(Found found, directory_->child(op, name()));
+  PLAYFS_ATTEMPT(LookupResult found, directory_->child(op, name()));
   if (!found.node) return fail(ErrorCode::not_found, "there is no such name");
   if (found.node->id() == id()) {
     mount().nodes().replace(found.node);
@@ -51,7 +51,7 @@ Attempt<std::shared_ptr<WorkTree>> LateNode::work_tree(const OperationPtr& op) {
   return node->work_tree(op);
 }
 
-Attempt<Found> LateNode::lookup(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> LateNode::lookup(const OperationPtr& op, const std::string& name) {
   PLAYFS_ATTEMPT(NodePtr node, target(op));
   return node->lookup(op, name);
 }

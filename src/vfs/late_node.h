@@ -32,7 +32,7 @@ class LateNode final : public Node {
   Attempt<NodePtr> target(const OperationPtr& op) override;
   [[nodiscard]] bool is_stand_in() const override { return true; }
   Attempt<std::shared_ptr<WorkTree>> work_tree(const OperationPtr& op) override;
-  Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> lookup(const OperationPtr& op, const std::string& name) override;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   Attempt<std::string> read_link(const OperationPtr& op) override;
   Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) override;

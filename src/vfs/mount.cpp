@@ -30,7 +30,7 @@ Task guarded(std::shared_ptr<Gate> gate, Task task) {
 
 }  // namespace
 
-Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random& random, PlaygroundOptions options)
+Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random& random, FileSystemOptions options)
     : site_(site),
       clock_(clock),
       executor_(executor),

@@ -12,16 +12,16 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/gate.h"
 #include "base/mutex.h"
 #include "base/random.h"
 #include "content/revision_summary.h"
 #include "content/site.h"
-#include "vfs/gate.h"
 #include "vfs/late_links.h"
 #include "vfs/metrics.h"
+#include "vfs/mount_file_system.h"
 #include "vfs/node_table.h"
 #include "vfs/notifications.h"
-#include "vfs/playground.h"
 #include "vfs/sent_back.h"
 #include "vfs/shown_text.h"
 #include "vfs/spare_memory.h"
@@ -35,7 +35,7 @@ class WorkTrees;
 
 class Mount {
  public:
-  Mount(content::Site& site, const Clock& clock, Executor& executor, Random& random, PlaygroundOptions options);
+  Mount(content::Site& site, const Clock& clock, Executor& executor, Random& random, FileSystemOptions options);
   /// Ends running requests, closes the gate, waits for everyone inside, then drops the nodes and the work trees.
   ~Mount();
   Mount(const Mount&) = delete;
@@ -45,7 +45,7 @@ class Mount {
   const Clock& clock() { return clock_; }
   Executor& executor() { return executor_; }
   Random& random() { return random_; }
-  const PlaygroundOptions& options() const { return options_; }
+  const FileSystemOptions& options() const { return options_; }
   NodeTable& nodes() { return nodes_; }
   Notifications& notifications() { return notifications_; }
   SentBack& sent_back() { return sent_back_; }
@@ -95,7 +95,7 @@ class Mount {
   const Clock& clock_;
   Executor& executor_;
   Random& random_;
-  const PlaygroundOptions options_;
+  const FileSystemOptions options_;
   const WallTime started_;
   Metrics metrics_;
   NodeTable nodes_;

@@ -25,7 +25,7 @@ using NodePtr = std::shared_ptr<Node>;
 inline constexpr std::string_view kXattrPrefix = "user.playfs.";
 
 /// The result of a lookup (an empty `node` if there is no such name), and how long the kernel may cache it.
-struct Found {
+struct LookupResult {
   NodePtr node;
   AttributesReply attributes;
   double entry_timeout = 0;
@@ -82,19 +82,21 @@ class Node : public std::enable_shared_from_this<Node> {
   [[nodiscard]] virtual Attempt<void> looked_up(const OperationPtr& op);
 
   // Directories.
-  [[nodiscard]] virtual Attempt<Found> lookup(const OperationPtr& op, const std::string& name);
+  [[nodiscard]] virtual Attempt<LookupResult> lookup(const OperationPtr& op, const std::string& name);
   /// Offers items from `offset` on until `emit` returns false. Passes the node along if the item's entry is filled in.
   /// May stop for something missing only before the first item.
   using Emit = std::function<bool(DirectoryItem& item, const NodePtr& node)>;
   [[nodiscard]] virtual Attempt<void> list(const OperationPtr& op, std::uint64_t offset, bool with_entries,
                                            const Emit& emit);
-  [[nodiscard]] virtual Attempt<Found> make_node(const OperationPtr& op, const std::string& name, mode_t mode,
-                                                 dev_t device);
-  [[nodiscard]] virtual Attempt<Found> make_directory(const OperationPtr& op, const std::string& name, mode_t mode);
-  [[nodiscard]] virtual Attempt<Found> make_symlink(const OperationPtr& op, const std::string& name,
-                                                    const std::string& target);
+  [[nodiscard]] virtual Attempt<LookupResult> make_node(const OperationPtr& op, const std::string& name, mode_t mode,
+                                                        dev_t device);
+  [[nodiscard]] virtual Attempt<LookupResult> make_directory(const OperationPtr& op, const std::string& name,
+                                                             mode_t mode);
+  [[nodiscard]] virtual Attempt<LookupResult> make_symlink(const OperationPtr& op, const std::string& name,
+                                                           const std::string& target);
   /// Adds another name for `node` in this directory.
-  [[nodiscard]] virtual Attempt<Found> link(const OperationPtr& op, const NodePtr& node, const std::string& name);
+  [[nodiscard]] virtual Attempt<LookupResult> link(const OperationPtr& op, const NodePtr& node,
+                                                   const std::string& name);
   [[nodiscard]] virtual Attempt<void> unlink(const OperationPtr& op, const std::string& name);
   [[nodiscard]] virtual Attempt<void> remove_directory(const OperationPtr& op, const std::string& name);
   [[nodiscard]] virtual Attempt<void> rename(const OperationPtr& op, const std::string& name, const NodePtr& new_parent,

@@ -59,7 +59,7 @@ Attempt<ListedNames> OwnDirectory::names(const OperationPtr&) {
                       {"errors.ndjson", S_IFREG}});
 }
 
-Attempt<Found> OwnDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> OwnDirectory::child(const OperationPtr& op, const std::string& name) {
   const WallTime now = mount().clock().wall();
   if (name == "status.json") return snapshot(op, name, wire::to_pretty_text(status_json()), now);
   if (name == "limits.json") return snapshot(op, name, wire::to_pretty_text(limits_json()), now);
@@ -85,7 +85,7 @@ Attempt<Found> OwnDirectory::child(const OperationPtr& op, const std::string& na
 }
 
 bool OwnDirectory::takes() const {
-  const PlaygroundOptions& options = mount().options();
+  const FileSystemOptions& options = mount().options();
   return options.project && !options.revision && !options.read_only;
 }
 
@@ -96,7 +96,7 @@ bool OwnDirectory::is_own(const std::string& name) const {
 Attempt<NodePtr> OwnDirectory::kept(const OperationPtr& op) {
   if (!takes()) return fail(refusal());
   PLAYFS_ATTEMPT(NodePtr root, parent()->target(op));
-  PLAYFS_ATTEMPT(Found found, root->lookup(op, name()));
+  PLAYFS_ATTEMPT(LookupResult found, root->lookup(op, name()));
   return found.node;
 }
 
@@ -105,7 +105,7 @@ Attempt<NodePtr> OwnDirectory::kept_for(const OperationPtr& op, const std::strin
   PLAYFS_ATTEMPT(NodePtr directory, kept(op));
   if (directory) return directory;
   PLAYFS_ATTEMPT(NodePtr root, parent()->target(op));
-  PLAYFS_ATTEMPT(Found made, root->make_directory(op, name(), 0755));
+  PLAYFS_ATTEMPT(LookupResult made, root->make_directory(op, name(), 0755));
   return made.node;
 }
 
@@ -123,22 +123,24 @@ Attempt<AttributesReply> OwnDirectory::set_attributes(const OperationPtr& op, co
   return attributes(op);
 }
 
-Attempt<Found> OwnDirectory::make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) {
+Attempt<LookupResult> OwnDirectory::make_node(const OperationPtr& op, const std::string& name, mode_t mode,
+                                              dev_t device) {
   PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
   return directory->make_node(op, name, mode, device);
 }
 
-Attempt<Found> OwnDirectory::make_directory(const OperationPtr& op, const std::string& name, mode_t mode) {
+Attempt<LookupResult> OwnDirectory::make_directory(const OperationPtr& op, const std::string& name, mode_t mode) {
   PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
   return directory->make_directory(op, name, mode);
 }
 
-Attempt<Found> OwnDirectory::make_symlink(const OperationPtr& op, const std::string& name, const std::string& target) {
+Attempt<LookupResult> OwnDirectory::make_symlink(const OperationPtr& op, const std::string& name,
+                                                 const std::string& target) {
   PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
   return directory->make_symlink(op, name, target);
 }
 
-Attempt<Found> OwnDirectory::link(const OperationPtr& op, const NodePtr& node, const std::string& name) {
+Attempt<LookupResult> OwnDirectory::link(const OperationPtr& op, const NodePtr& node, const std::string& name) {
   PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
   return directory->link(op, node, name);
 }
@@ -176,7 +178,7 @@ Attempt<void> OwnDirectory::remove_xattr(const OperationPtr& op, const std::stri
 Json OwnDirectory::status_json() const {
   Json::Array in_use;
   for (const ProjectId& project : mount().in_use().list()) in_use.emplace_back(project.text());
-  const PlaygroundOptions& options = mount().options();
+  const FileSystemOptions& options = mount().options();
   const auto trouble = mount().site().cache_trouble();
   return JsonObject{{"schema_version", kSchemaVersion},
                     {"mount_source", options.mount_source},
@@ -210,7 +212,7 @@ std::string OwnDirectory::log_text(const std::string& name) const {
   return name == "events" ? log.events_text() : log.errors_text();
 }
 
-Attempt<Found> OwnDirectory::growing(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> OwnDirectory::growing(const OperationPtr& op, const std::string& name) {
   listen();
   std::string latest = log_text(name);
   auto node = children().get<GrowingFile>(

@@ -20,10 +20,11 @@ class OwnDirectory final : public VirtualDirectory {
 
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change) override;
-  Attempt<Found> make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) override;
-  Attempt<Found> make_directory(const OperationPtr& op, const std::string& name, mode_t mode) override;
-  Attempt<Found> make_symlink(const OperationPtr& op, const std::string& name, const std::string& target) override;
-  Attempt<Found> link(const OperationPtr& op, const NodePtr& node, const std::string& name) override;
+  Attempt<LookupResult> make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) override;
+  Attempt<LookupResult> make_directory(const OperationPtr& op, const std::string& name, mode_t mode) override;
+  Attempt<LookupResult> make_symlink(const OperationPtr& op, const std::string& name,
+                                     const std::string& target) override;
+  Attempt<LookupResult> link(const OperationPtr& op, const NodePtr& node, const std::string& name) override;
   Attempt<void> unlink(const OperationPtr& op, const std::string& name) override;
   Attempt<void> remove_directory(const OperationPtr& op, const std::string& name) override;
   Attempt<void> rename(const OperationPtr& op, const std::string& name, const NodePtr& new_parent,
@@ -32,7 +33,7 @@ class OwnDirectory final : public VirtualDirectory {
   Attempt<void> remove_xattr(const OperationPtr& op, const std::string& name) override;
 
  protected:
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
 
  private:
@@ -43,7 +44,7 @@ class OwnDirectory final : public VirtualDirectory {
   Attempt<NodePtr> kept(const OperationPtr& op);
   /// The same for a change of `name`: refuses the mount's own names, and creates the directory if it is missing.
   Attempt<NodePtr> kept_for(const OperationPtr& op, const std::string& name);
-  Attempt<Found> growing(const OperationPtr& op, const std::string& name);
+  Attempt<LookupResult> growing(const OperationPtr& op, const std::string& name);
   [[nodiscard]] std::string log_text(const std::string& name) const;
   void listen();
   /// Updates the log files that the kernel refers to.

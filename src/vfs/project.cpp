@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "model/path.h"
-#include "vfs/fetches.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/history.h"
 #include "vfs/projects_in_use.h"
 #include "vfs/requests.h"
@@ -53,7 +53,7 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
   if (status.gone) {
     status.health = mount.site().client().health();
     auto tree = mount.works().here(op, project);
-    if (!tree && tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
+    if (!tree && tree.error().fetch) return tl::unexpected<NoValue>(std::move(tree).error());
     if (tree) PLAYFS_ATTEMPT_CHECK((*tree)->describe(op, status));
     else status.no_work_tree = std::move(tree).error().error;
     return status;
@@ -75,10 +75,10 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
       PLAYFS_ATTEMPT_CHECK(add_revisions(mount, op, status));
       return status;
     }
-    if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
+    if (tree.error().fetch) return tl::unexpected<NoValue>(std::move(tree).error());
     status.no_work_tree = std::move(tree).error().error;
   } else if (mount.options().read_only) {
-    status.no_work_tree = Error{ErrorCode::read_only, "the mount is read-only", {}, {}, 0, {}};
+    status.no_work_tree = Error{ErrorCode::read_only, "the mount is read-only"};
   }
   PLAYFS_ATTEMPT(RevisionTreePtr tree, known_revision(mount, op, status.head));
   if (tree) status.refused = tree->tree.manifest().refused;
@@ -114,7 +114,7 @@ NodePtr ProjectDirectory::directory_in_use(const std::string& name) {
   return tree ? tree->root(shared_from_this(), name) : nullptr;
 }
 
-Attempt<Found> ProjectDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> ProjectDirectory::child(const OperationPtr& op, const std::string& name) {
   bool known = std::any_of(std::begin(kNames), std::end(kNames), [&](const auto& item) { return item.first == name; });
   if (!known) return nothing(kEndless);
   if (name == "revisions") return directory<RevisionsDirectory>(op, name, project_);
@@ -141,7 +141,7 @@ void ProjectDirectory::head_seen() {
   if (auto work = children().living<TreeRoot>("work")) work->head_seen();
 }
 
-Attempt<Found> ProjectDirectory::head(const OperationPtr& op) {
+Attempt<LookupResult> ProjectDirectory::head(const OperationPtr& op) {
   PLAYFS_ATTEMPT(RevisionTreePtr revision, shown_here(mount(), op, project_));
   if (!revision || why_not_a_component(revision->revision.id.text())) return nothing();
   mount().site().prefetch(revision);
@@ -151,7 +151,7 @@ Attempt<Found> ProjectDirectory::head(const OperationPtr& op) {
                  mount().refresh_seconds());
 }
 
-Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
+Attempt<LookupResult> ProjectDirectory::work(const OperationPtr& op) {
   PLAYFS_ATTEMPT(bool only_here, is_only_here(mount(), op, project_));
   if (only_here) {
     PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(op, project_));
@@ -162,7 +162,7 @@ Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
   auto tree = mount().works().here(op, project_);
   std::shared_ptr<TreeRoot> root = children().living<TreeRoot>("work");
   if (!tree) {
-    if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
+    if (tree.error().fetch) return tl::unexpected<NoValue>(std::move(tree).error());
     const Error& refusal = tree.error().error;
     if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(refusal);
     // Not writable: show head itself, and follow it.
@@ -182,7 +182,7 @@ Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
   return found(op, (*tree)->root(shared_from_this(), "work"), kWorkEntrySeconds);
 }
 
-Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> ProjectDirectory::control_file(const OperationPtr& op, const std::string& name) {
   if (name == "commit") return commit_file(op);
   const WallTime now = mount().clock().wall();
   PLAYFS_ATTEMPT(bool only_here, is_only_here(mount(), op, project_));
@@ -230,7 +230,7 @@ Attempt<ShownText> ProjectDirectory::state(const OperationPtr& op) {
       staged = (*tree)->stage().staged_state();
       described = true;
     } else if (tree.error().fetch) {
-      return tl::unexpected<Stop>(std::move(tree).error());
+      return tl::unexpected<NoValue>(std::move(tree).error());
     }
   }
   if (staged) {
@@ -245,16 +245,19 @@ Attempt<ShownText> ProjectDirectory::state(const OperationPtr& op) {
   return shown_text_of(mount(), "revisions", base.text(), text_of_state, *part);
 }
 
-Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op) {
+Attempt<LookupResult> ProjectDirectory::state_file(const OperationPtr& op) {
   PLAYFS_ATTEMPT(const ShownText text, state(op));
-  auto stage_it = [this](const OperationPtr& request, const std::string& written) -> Attempt<RequestAnswer> {
-    auto json = wire::parse_json(written);
-    if (!json) return fail(ErrorCode::invalid_argument, "the state is not valid JSON: " + json.error().message);
-    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(request, project_));
-    PLAYFS_ATTEMPT_CHECK(tree->stage_state(request->caller, wire::to_text(*json)));
-    return RequestAnswer{wire::to_pretty_text(*json), false};
-  };
-  return request_file_showing(op, "state.json", [&] { return text; }, {stage_it});
+  return request_file_showing(
+      op, "state.json", [&] { return text; },
+      {[this](const OperationPtr& request, const std::string& written) { return stage_state(request, written); }});
+}
+
+Async<RequestAnswer> ProjectDirectory::stage_state(OperationPtr op, std::string text) {
+  auto json = wire::parse_json(text);
+  if (!json) co_return fail(ErrorCode::invalid_argument, "the state is not valid JSON: " + json.error().message);
+  PLAYFS_AWAIT(const auto tree, repeat([&] { return mount().works().here(op, project_); }));
+  PLAYFS_CO_CHECK(tree->stage_state(op->caller, wire::to_text(*json)));
+  co_return RequestAnswer{wire::to_pretty_text(*json), false};
 }
 
 namespace {
@@ -315,7 +318,7 @@ Result<CommitDemand> commit_demand(const std::string& text) {
 
 }  // namespace
 
-Attempt<Found> ProjectDirectory::commit_file(const OperationPtr& op) {
+Attempt<LookupResult> ProjectDirectory::commit_file(const OperationPtr& op) {
   std::string otherwise = help_document(commit_form());
   if (auto tree = mount().works().find(project_)) {
     if (auto last = tree->last_commit()) otherwise = *last ? commit_document(**last) : error_document(last->error());
@@ -326,21 +329,23 @@ Attempt<Found> ProjectDirectory::commit_file(const OperationPtr& op) {
     PLAYFS_ATTEMPT_CHECK(tree->check_may_commit(writing));
     return {};
   };
-  request.run = [this](const OperationPtr& running, const std::string& text) -> Attempt<RequestAnswer> {
-    PLAYFS_ATTEMPT(CommitDemand demand, commit_demand(text));
-    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(running, project_));
-    if (demand.cancel) {
-      PLAYFS_ATTEMPT(Cancelled cancelled, tree->cancel(running));
-      return RequestAnswer{wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
-                                                           {"cancelled", std::int64_t{cancelled.commits}},
-                                                           {"too_late", cancelled.too_late}})};
-    }
-    PLAYFS_ATTEMPT(CommitResult result, tree->commit(running, demand.request));
-    std::string lasting = tree->document(result);
-    if (lasting.empty()) return RequestAnswer{commit_document(result), false};
-    return RequestAnswer{std::move(lasting)};
-  };
+  request.run = [this](const OperationPtr& running, const std::string& text) { return commit(running, text); };
   return request_file(op, "commit", std::move(otherwise), std::move(request));
+}
+
+Async<RequestAnswer> ProjectDirectory::commit(OperationPtr op, std::string text) {
+  PLAYFS_CO_TRY(CommitDemand demand, commit_demand(text));
+  PLAYFS_AWAIT(const auto tree, repeat([&] { return mount().works().here(op, project_); }));
+  if (demand.cancel) {
+    PLAYFS_AWAIT(const Cancelled cancelled, tree->cancel(op));
+    co_return RequestAnswer{wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
+                                                            {"cancelled", std::int64_t{cancelled.commits}},
+                                                            {"too_late", cancelled.too_late}})};
+  }
+  PLAYFS_AWAIT(const CommitResult result, tree->commit(op, std::move(demand.request)));
+  std::string lasting = tree->document(result);
+  if (lasting.empty()) co_return RequestAnswer{commit_document(result), false};
+  co_return RequestAnswer{std::move(lasting)};
 }
 
 }  // namespace playfs::vfs

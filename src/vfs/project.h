@@ -22,17 +22,19 @@ class ProjectDirectory final : public VirtualDirectory, public HeadView {
  protected:
   [[nodiscard]] mode_t type_of(const std::string& name) const override;
   NodePtr directory_in_use(const std::string& name) override;
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
 
  private:
-  Attempt<Found> work(const OperationPtr& op);
-  Attempt<Found> head(const OperationPtr& op);
-  Attempt<Found> control_file(const OperationPtr& op, const std::string& name);
+  Attempt<LookupResult> work(const OperationPtr& op);
+  Attempt<LookupResult> head(const OperationPtr& op);
+  Attempt<LookupResult> control_file(const OperationPtr& op, const std::string& name);
   /// The staged state, else that of the base.
   Attempt<ShownText> state(const OperationPtr& op);
-  Attempt<Found> state_file(const OperationPtr& op);
-  Attempt<Found> commit_file(const OperationPtr& op);
+  Attempt<LookupResult> state_file(const OperationPtr& op);
+  Async<RequestAnswer> stage_state(OperationPtr op, std::string text);
+  Attempt<LookupResult> commit_file(const OperationPtr& op);
+  Async<RequestAnswer> commit(OperationPtr op, std::string text);
 
   const ProjectId project_;
 };

@@ -69,7 +69,7 @@ Attempt<ListedNames> ProjectsDirectory::names(const OperationPtr& op) {
   });
 }
 
-Attempt<Found> ProjectsDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> ProjectsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new") {
     return request_file(op, name, help_document(form()), {[this](const OperationPtr& request, const std::string& text) {
                           return create(request, text);
@@ -87,9 +87,10 @@ Attempt<Found> ProjectsDirectory::child(const OperationPtr& op, const std::strin
   return directory<ProjectDirectory>(op, name, id);
 }
 
-Attempt<RequestAnswer> ProjectsDirectory::create(const OperationPtr& op, const std::string& text) {
-  PLAYFS_ATTEMPT(JsonObject body, request_body(text, form()));
-  return create_record(mount(), op, "projects", body);
+Async<RequestAnswer> ProjectsDirectory::create(OperationPtr op, std::string text) {
+  PLAYFS_CO_TRY(JsonObject body, request_body(text, form()));
+  auto created = create_record(mount(), op, "projects", std::move(body));
+  co_return co_await created;
 }
 
 Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {
@@ -110,7 +111,7 @@ Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {
   });
 }
 
-Attempt<Found> ByNameDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> ByNameDirectory::child(const OperationPtr& op, const std::string& name) {
   if (why_not_a_component(name)) return nothing(kEndless);
   auto target = [&](const std::vector<content::Listed>& projects) -> const content::Listed* {
     auto oldest = std::find_if(projects.rbegin(), projects.rend(),

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/mutex.h"
-#include "vfs/fetches.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/virtual_directory.h"
 
 namespace playfs::vfs {
@@ -40,12 +40,12 @@ class ProjectsDirectory final : public VirtualDirectory {
   using VirtualDirectory::VirtualDirectory;
 
  protected:
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return "projects"; }
 
  private:
-  Attempt<RequestAnswer> create(const OperationPtr& op, const std::string& text);
+  Async<RequestAnswer> create(OperationPtr op, std::string text);
   DerivedNames derived_;
   ListedIds ids_;
 };
@@ -57,7 +57,7 @@ class ByNameDirectory final : public VirtualDirectory {
 
  protected:
   [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFLNK; }
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return "projects"; }
 

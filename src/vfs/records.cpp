@@ -128,7 +128,7 @@ Attempt<std::string> CollectionDirectory::id_of(const OperationPtr& op, const st
   return oldest == list->rend() ? stem : oldest->id;
 }
 
-Attempt<Found> CollectionDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new" && view_.form) {
     return request_file(
         op, name, help_document(*view_.form),
@@ -142,8 +142,8 @@ Attempt<Found> CollectionDirectory::child(const OperationPtr& op, const std::str
                   is_immutable(view_.collection) ? kEndless : mount().refresh_seconds());
 }
 
-Attempt<RequestAnswer> CollectionDirectory::create(const OperationPtr& op, const std::string& text) {
-  PLAYFS_ATTEMPT(JsonObject body, request_body(text, *view_.form));
+Async<RequestAnswer> CollectionDirectory::create(OperationPtr op, std::string text) {
+  PLAYFS_CO_TRY(JsonObject body, request_body(text, *view_.form));
   if (view_.collection == "domain_mail") {
     set_default_agent(mount(), body);
     if (!body.find("kind")) body.set("kind", "feedback");
@@ -152,7 +152,8 @@ Attempt<RequestAnswer> CollectionDirectory::create(const OperationPtr& op, const
       body.set("subject", mail.substr(0, mail.find('\n')));
     }
   }
-  return create_record(mount(), op, view_.collection, body);
+  auto created = create_record(mount(), op, view_.collection, std::move(body));
+  co_return co_await created;
 }
 
 Attempt<ListedNames> RecordsDirectory::names(const OperationPtr&) {
@@ -161,7 +162,7 @@ Attempt<ListedNames> RecordsDirectory::names(const OperationPtr&) {
   return std::make_shared<const std::vector<ListedName>>(std::move(names));
 }
 
-Attempt<Found> RecordsDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> RecordsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (why_not_a_component(name)) return nothing(kEndless);
   bool known = std::any_of(std::begin(kCollections), std::end(kCollections),
                            [&](const char* collection) { return name == collection; });
@@ -182,20 +183,24 @@ Attempt<ListedNames> ThreadsDirectory::names(const OperationPtr& op) {
   });
 }
 
-Attempt<Found> ThreadsDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> ThreadsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new") {
-    return request_file(op, name, help_document(thread_form()),
-                        {[this](const OperationPtr& request, const std::string& text) -> Attempt<RequestAnswer> {
-                          PLAYFS_ATTEMPT(JsonObject body, request_body(text, thread_form()));
-                          set_default_agent(mount(), body);
-                          if (!body.find("kind")) body.set("kind", "discussion");
-                          return create_record(mount(), request, "threads", body);
-                        }});
+    return request_file(
+        op, name, help_document(thread_form()),
+        {[this](const OperationPtr& request, const std::string& text) { return start(request, text); }});
   }
   if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
   ListPtr list = mount().site().try_list("threads");
   if (!list || !ids_.contain(list, name)) PLAYFS_ATTEMPT_CHECK(part_here(mount(), op, "threads", name, text_of_record));
   return directory<ThreadDirectory>(op, name, name);
+}
+
+Async<RequestAnswer> ThreadsDirectory::start(OperationPtr op, std::string text) {
+  PLAYFS_CO_TRY(JsonObject body, request_body(text, thread_form()));
+  set_default_agent(mount(), body);
+  if (!body.find("kind")) body.set("kind", "discussion");
+  auto created = create_record(mount(), op, "threads", std::move(body));
+  co_return co_await created;
 }
 
 ThreadDirectory::ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)
@@ -205,19 +210,12 @@ Attempt<ListedNames> ThreadDirectory::names(const OperationPtr&) {
   return fixed_names({{"thread.json", S_IFREG}, {"messages.md", S_IFREG}, {"messages", S_IFDIR}, {"reply", S_IFREG}});
 }
 
-Attempt<Found> ThreadDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> ThreadDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "messages") return directory<MessagesDirectory>(op, name, thread_);
   if (name == "reply") {
-    return request_file(op, name, help_document(reply_form()),
-                        {[this](const OperationPtr& request, const std::string& text) -> Attempt<RequestAnswer> {
-                          PLAYFS_ATTEMPT(JsonObject body, request_body(text, reply_form()));
-                          set_default_agent(mount(), body);
-                          body.set("thread", thread_);
-                          if (!body.find("parent")) body.set("parent", "");
-                          if (!body.find("mentions")) body.set("mentions", Json::Array());
-                          if (!body.find("links")) body.set("links", Json::Array());
-                          return create_record(mount(), request, "messages", body);
-                        }});
+    return request_file(
+        op, name, help_document(reply_form()),
+        {[this](const OperationPtr& request, const std::string& text) { return reply(request, text); }});
   }
   if (name != "thread.json" && name != "messages.md") return nothing(kEndless);
   const content::Reduce reduce = name == "thread.json" ? text_of_record : shown_of_message;
@@ -227,7 +225,18 @@ Attempt<Found> ThreadDirectory::child(const OperationPtr& op, const std::string&
                   mount().refresh_seconds());
 }
 
-Attempt<Found> ThreadDirectory::messages(const OperationPtr& op, const std::string& name, const Record& thread) {
+Async<RequestAnswer> ThreadDirectory::reply(OperationPtr op, std::string text) {
+  PLAYFS_CO_TRY(JsonObject body, request_body(text, reply_form()));
+  set_default_agent(mount(), body);
+  body.set("thread", thread_);
+  if (!body.find("parent")) body.set("parent", "");
+  if (!body.find("mentions")) body.set("mentions", Json::Array());
+  if (!body.find("links")) body.set("links", Json::Array());
+  auto created = create_record(mount(), op, "messages", std::move(body));
+  co_return co_await created;
+}
+
+Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const std::string& name, const Record& thread) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
   std::vector<std::string> newest;
   std::size_t older = 0;
@@ -254,7 +263,7 @@ Attempt<Found> ThreadDirectory::messages(const OperationPtr& op, const std::stri
   if (older > 0 && !told_.exchange(true)) {
     std::string message = "shows only the newest " + std::to_string(shown.size()) + " messages of the thread; " +
                           std::to_string(older) + " older ones are left out";
-    Error cut{ErrorCode::refused_input, std::move(message), "read them in messages/, one file each", {}, 0, {}};
+    Error cut{ErrorCode::refused_input, std::move(message), "read them in messages/, one file each"};
     mount().site().events().error(path_below(name), cut);
   }
   std::reverse(shown.begin(), shown.end());
@@ -282,7 +291,7 @@ Attempt<ListedNames> MessagesDirectory::names(const OperationPtr& op) {
   });
 }
 
-Attempt<Found> MessagesDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> MessagesDirectory::child(const OperationPtr& op, const std::string& name) {
   auto stem = stem_of(name);
   if (!stem) return nothing(kEndless);
   PLAYFS_ATTEMPT(RecordPartPtr part, part_here(mount(), op, "messages", *stem, text_of_record));

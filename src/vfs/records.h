@@ -30,14 +30,14 @@ class CollectionDirectory final : public VirtualDirectory {
 
  protected:
   [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return view_.collection; }
 
  private:
   /// The id for a file name without ".json".
   Attempt<std::string> id_of(const OperationPtr& op, const std::string& stem);
-  Attempt<RequestAnswer> create(const OperationPtr& op, const std::string& text);
+  Async<RequestAnswer> create(OperationPtr op, std::string text);
 
   const CollectionView view_;
   DerivedNames derived_;
@@ -49,7 +49,7 @@ class RecordsDirectory final : public VirtualDirectory {
   using VirtualDirectory::VirtualDirectory;
 
  protected:
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
 };
 
@@ -58,11 +58,13 @@ class ThreadsDirectory final : public VirtualDirectory {
   using VirtualDirectory::VirtualDirectory;
 
  protected:
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return "threads"; }
 
  private:
+  Async<RequestAnswer> start(OperationPtr op, std::string text);
+
   DerivedNames derived_;
   ListedIds ids_;
 };
@@ -73,11 +75,12 @@ class ThreadDirectory final : public VirtualDirectory {
 
  protected:
   [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
 
  private:
-  Attempt<Found> messages(const OperationPtr& op, const std::string& name, const Record& thread);
+  Attempt<LookupResult> messages(const OperationPtr& op, const std::string& name, const Record& thread);
+  Async<RequestAnswer> reply(OperationPtr op, std::string text);
 
   const std::string thread_;
   std::atomic<bool> told_ = false;  ///< that older messages are left out
@@ -90,7 +93,7 @@ class MessagesDirectory final : public VirtualDirectory {
 
  protected:
   [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return "messages"; }
 

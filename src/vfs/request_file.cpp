@@ -6,8 +6,8 @@
 #include <atomic>
 
 #include "base/log.h"
+#include "vfs/attempt_driver.h"
 #include "vfs/control_text.h"
-#include "vfs/drive.h"
 #include "vfs/mount.h"
 #include "vfs/once.h"
 
@@ -103,7 +103,7 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
     if (request_.check && text->empty() && !text->begins_object(offset, data)) {
       auto checked = request_.check(op);
       if (!checked && !checked.error().fetch) refuse(text, checked.error().error);
-      if (!checked) return tl::unexpected<Stop>(std::move(checked).error());
+      if (!checked) return tl::unexpected<NoValue>(std::move(checked).error());
     }
     if (!completes && !text->watched().tried) return missing(arm(text));
     text->take(offset, data);
@@ -186,9 +186,8 @@ void RequestFile::begin(const RequestTextPtr& text) {
 void RequestFile::run(const RequestTextPtr& text) {
   auto whole = text->whole();
   if (!whole) return finish(text, fail(std::move(whole).error()));
-  auto attempt = [self = self(), bytes = std::move(*whole)](const OperationPtr& op) {
-    return self->request_.run(op, bytes);
-  };
+  auto attempt = as_attempt(
+      [self = self(), bytes = std::move(*whole)](const OperationPtr& op) { return self->request_.run(op, bytes); });
   auto reply = [self = self(), text](Result<RequestAnswer> result) { self->finish(text, std::move(result)); };
   drive<RequestAnswer>(
       mount(), Counted::write, std::make_shared<Operation>(text->writer()), std::move(attempt),
@@ -200,7 +199,7 @@ void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> resul
   if (result) mount().set_last_result(path(), result->lasting ? document : std::string());
   else mount().set_last_error(path(), result.error());
   // The driver has recorded the others.
-  if (!result && !is_worth_recording(result.error().code)) mount().site().events().error(path(), result.error());
+  if (!result && !traits_of(result.error().code).recorded) mount().site().events().error(path(), result.error());
   text->finish(result ? Status() : Status(fail(result.error())), std::move(document));
   mount().requests().remove(text);
   auto watcher = mount().requests().watcher();
@@ -322,12 +321,9 @@ void RequestsUnderWay::end() {
   for (const Item& item : left) {
     if (item.text->phase() != RequestText::Phase::collecting) continue;
     log_warning(item.path + " was still being written when the mount ended: it was not sent");
-    item.file->refuse(item.text, {ErrorCode::interrupted,
-                                  "the mount ended while the request was being written: it was not sent",
-                                  "write it again after the next mount",
-                                  {},
-                                  0,
-                                  {}});
+    item.file->refuse(item.text,
+                      {ErrorCode::interrupted, "the mount ended while the request was being written: it was not sent",
+                       "write it again after the next mount"});
   }
   std::vector<Item> items;
   MutexLock lock(mutex_);

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "base/mutex.h"
-#include "vfs/attempt.h"
+#include "vfs/async.h"
 #include "vfs/close_watcher.h"
 #include "vfs/shown_text.h"
 
@@ -28,7 +28,7 @@ struct RequestAnswer {
 
 /// What a control file does with a text.
 struct Request {
-  std::function<Attempt<RequestAnswer>(const OperationPtr& op, const std::string& text)> run;
+  std::function<Async<RequestAnswer>(const OperationPtr& op, std::string text)> run;
   /// What can be refused at the first write, before the text is complete. Not called for JSON, which may contain
   /// options that allow more.
   std::function<Attempt<void>(const OperationPtr& op)> check = {};

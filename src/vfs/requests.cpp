@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "vfs/attempt_fetches.h"
 #include "vfs/control_text.h"
-#include "vfs/fetches.h"
 #include "vfs/mount.h"
 #include "wire/json.h"
 
@@ -55,19 +55,8 @@ Result<JsonObject> request_body(const std::string& text, const Form& form) {
   return JsonObject{{plain, value}};
 }
 
-Attempt<RequestAnswer> create_record(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                     const JsonObject& body) {
-  const std::string name = "created in " + collection;
-  if (auto part = op->held<content::RecordPart>(name)) {
-    if (!op->noted("told")) return missing(until_listings_are_dropped(mount, op, collection, "told"));
-    return RequestAnswer{shown_text_of(mount, collection, part->record.id, text_of_record, *part)};
-  }
-  return missing([&mount, op, collection, body, name](const CancelToken& cancel, Callback<void> done) {
-    auto made = [op, name, done = std::move(done)](Result<RecordPartPtr> part) mutable {
-      if (!part) return done(fail(std::move(part).error()));
-      op->hold(name, std::move(*part));
-      done({});
-    };
+Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string collection, JsonObject body) {
+  auto create = [&mount, collection, body = std::move(body)](const CancelToken& cancel, Callback<RecordPartPtr> made) {
     // The client's threads carry all responses: what it may take to store and to read this one is for others.
     auto learn = [&mount, collection, cancel, made = std::move(made)](Result<Record> record) mutable {
       if (!record) return made(fail(std::move(record).error()));
@@ -80,7 +69,10 @@ Attempt<RequestAnswer> create_record(Mount& mount, const OperationPtr& op, const
     };
     mount.site().client().ask_now();
     mount.site().client().create_record(collection, body, mount.random().uuid(), cancel, std::move(learn));
-  });
+  };
+  PLAYFS_AWAIT(const RecordPartPtr part, answer<RecordPartPtr>(std::move(create)));
+  PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, collection, "told"));
+  co_return RequestAnswer{shown_text_of(mount, collection, part->record.id, text_of_record, *part)};
 }
 
 void set_default_agent(const Mount& mount, JsonObject& body) {

@@ -33,9 +33,8 @@ Result<JsonObject> request_body(const std::string& text, const Form& form);
 /// Rejects unknown fields, without requiring `plain`.
 Status check_fields(const JsonObject& body, const Form& form);
 
-/// Creates the record, once per operation. Returns it as the service did, after the kernel's listings were invalidated.
-Attempt<RequestAnswer> create_record(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                     const JsonObject& body);
+/// Creates the record. Returns it as the service did, after the kernel's listings were invalidated.
+Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string collection, JsonObject body);
 
 /// Sets the author if the body names none.
 void set_default_agent(const Mount& mount, JsonObject& body);

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "model/path.h"
-#include "vfs/fetches.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/history.h"
 #include "vfs/ino.h"
 #include "vfs/mount.h"
@@ -33,9 +33,8 @@ mode_t mode_of(const Tree::Child& child) {
 }  // namespace
 
 TreeViewPtr read_only_view(RevisionTreePtr revision, ProjectId project) {
-  return view_with_refusal(
-      std::move(revision), std::move(project),
-      {ErrorCode::read_only, "a published revision never changes", "edit in work/ and commit", {}, 0, {}});
+  return view_with_refusal(std::move(revision), std::move(project),
+                           {ErrorCode::read_only, "a published revision never changes", "edit in work/ and commit"});
 }
 
 TreeViewPtr view_with_refusal(RevisionTreePtr revision, ProjectId project, Error refusal) {
@@ -133,14 +132,14 @@ NodePtr RevisionDirectory::child(const std::string& name, const Tree::Child& chi
   });
 }
 
-Attempt<Found> RevisionDirectory::lookup(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> RevisionDirectory::lookup(const OperationPtr& op, const std::string& name) {
   if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "the name is longer than 255 bytes");
   auto published = directory_.children.find(name);
-  if (published == directory_.children.end()) return Found{nullptr, {}, kEndless};
+  if (published == directory_.children.end()) return LookupResult{nullptr, {}, kEndless};
   NodePtr node = child(name, published->second);
   PLAYFS_ATTEMPT_CHECK(node->looked_up(op));
   PLAYFS_ATTEMPT(AttributesReply reply, node->attributes_at_once(op));
-  return Found{node, reply, kEndless};
+  return LookupResult{node, reply, kEndless};
 }
 
 Attempt<void> RevisionDirectory::list(const OperationPtr& op, std::uint64_t offset, bool with_entries,

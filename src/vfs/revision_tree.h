@@ -9,8 +9,8 @@
 #include <string>
 
 #include "model/tree.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/children.h"
-#include "vfs/fetches.h"
 #include "vfs/node.h"
 
 namespace playfs::vfs {
@@ -47,7 +47,7 @@ class RevisionDirectory final : public Node {
 
   [[nodiscard]] const RevisionId& revision() const { return view_->revision->revision.id; }
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
-  Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> lookup(const OperationPtr& op, const std::string& name) override;
   Attempt<void> list(const OperationPtr& op, std::uint64_t offset, bool with_entries, const Emit& emit) override;
   Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name) override;
 

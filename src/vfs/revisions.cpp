@@ -36,7 +36,7 @@ Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& o
 RevisionsDirectory::RevisionsDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project)
     : VirtualDirectory(mount, std::move(parent), std::move(name)), project_(std::move(project)) {}
 
-Attempt<Found> RevisionsDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> RevisionsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
   PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), op, RevisionId(name), project_));
   mount().site().prefetch(revision);
@@ -64,7 +64,7 @@ Attempt<std::vector<std::string>> BranchesDirectory::branches(const OperationPtr
   return branches_of(mount(), op, project_, id_of(head));
 }
 
-Attempt<Found> BranchesDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> BranchesDirectory::child(const OperationPtr& op, const std::string& name) {
   if (why_not_a_component(name)) return nothing(kEndless);
   PLAYFS_ATTEMPT(std::vector<std::string> all, branches(op));
   if (std::find(all.begin(), all.end(), name) == all.end()) return nothing();
@@ -86,7 +86,7 @@ AtDirectory::AtDirectory(Mount& mount, NodePtr parent, std::string name, Project
 
 Attempt<ListedNames> AtDirectory::names(const OperationPtr&) { return fixed_names({}); }
 
-Attempt<Found> AtDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> AtDirectory::child(const OperationPtr& op, const std::string& name) {
   auto time = parse_iso8601(name, true);
   if (!time) return nothing(kEndless);
   PLAYFS_ATTEMPT(content::Head known, head_here(mount(), project_));

@@ -23,7 +23,7 @@ class RevisionsDirectory final : public VirtualDirectory {
   RevisionsDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project);
 
  protected:
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return "revisions"; }
 
@@ -38,7 +38,7 @@ class BranchesDirectory final : public VirtualDirectory {
 
  protected:
   [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFLNK; }
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return "revisions"; }
 
@@ -54,7 +54,7 @@ class AtDirectory final : public VirtualDirectory {
   AtDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project);
 
  protected:
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
 
  private:

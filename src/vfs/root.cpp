@@ -11,7 +11,7 @@
 namespace playfs::vfs {
 
 NodePtr make_root(Mount& mount) {
-  const PlaygroundOptions& options = mount.options();
+  const FileSystemOptions& options = mount.options();
   if (options.project)
     return std::make_shared<TreeRoot>(mount, nullptr, std::string(), *options.project, options.revision);
   return std::make_shared<RootDirectory>(mount);
@@ -28,7 +28,7 @@ Attempt<ListedNames> RootDirectory::names(const OperationPtr&) {
                       {"records", S_IFDIR}});
 }
 
-Attempt<Found> RootDirectory::child(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> RootDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "README.md") return snapshot(op, name, std::string(kReadme), mount().started(), kEndless);
   if (name == kOwnDirectory) return directory<OwnDirectory>(op, name);
   if (name == "projects") return directory<ProjectsDirectory>(op, name);

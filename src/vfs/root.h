@@ -13,7 +13,7 @@ class RootDirectory final : public VirtualDirectory {
   explicit RootDirectory(Mount& mount) : VirtualDirectory(mount, nullptr, std::string()) {}
 
  protected:
-  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
 };
 

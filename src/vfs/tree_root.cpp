@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "vfs/fetches.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/mount.h"
 #include "vfs/own_files.h"
 #include "vfs/revision_tree.h"
@@ -30,9 +30,9 @@ Error not_absent(Error error) {
   return error;
 }
 
-Stop not_absent(Stop stop) {
+NoValue not_absent(NoValue stop) {
   if (!stop.fetch) return not_absent(std::move(stop.error));
-  return Stop([fetch = std::move(stop.fetch)](CancelToken cancel, Callback<void> done) mutable {
+  return NoValue([fetch = std::move(stop.fetch)](CancelToken cancel, Callback<void> done) mutable {
     fetch(std::move(cancel), [done = std::move(done)](Status came) mutable {
       done(came ? Status() : Status(fail(not_absent(std::move(came).error()))));
     });
@@ -44,7 +44,7 @@ Stop not_absent(Stop stop) {
 Attempt<NodePtr> TreeRoot::target(const OperationPtr& op) {
   auto found = tree(op);
   if (found || parent()) return found;
-  return tl::unexpected<Stop>(not_absent(std::move(found).error()));
+  return tl::unexpected<NoValue>(not_absent(std::move(found).error()));
 }
 
 Attempt<NodePtr> TreeRoot::tree(const OperationPtr& op) {
@@ -61,7 +61,7 @@ Attempt<NodePtr> TreeRoot::tree(const OperationPtr& op) {
   PLAYFS_ATTEMPT_CHECK(head_for_use(mount(), op, project_));
   auto tree = mount().works().here(op, project_);
   if (tree) return begin(writable(*tree), std::nullopt);
-  if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
+  if (tree.error().fetch) return tl::unexpected<NoValue>(std::move(tree).error());
   const Error refusal = std::move(tree).error().error;
   if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(refusal);
   PLAYFS_ATTEMPT(RevisionTreePtr revision, shown_here(mount(), op, project_));
@@ -184,7 +184,7 @@ Attempt<AttributesReply> TreeRoot::attributes_of_tree(const OperationPtr& op) {
   return tree->attributes(op);
 }
 
-Attempt<AttributesReply> TreeRoot::attributes_without_tree(const OperationPtr& op, Stop stop) {
+Attempt<AttributesReply> TreeRoot::attributes_without_tree(const OperationPtr& op, NoValue stop) {
   const AttributesReply bare{mount().attributes(ino(), S_IFDIR | 0755, 0, mount().started()), 0};
   const SteadyTime now = mount().clock().steady();
   {
@@ -208,18 +208,18 @@ Attempt<AttributesReply> TreeRoot::attributes_without_tree(const OperationPtr& o
   Error why = std::move(stop.error);
   if (stop.fetch)
     why = op->outcome<Error>().value_or(
-        Error{ErrorCode::timed_out, "the tree has not arrived yet", "try again: it is still being fetched", {}, 0, {}});
+        Error{ErrorCode::timed_out, "the tree has not arrived yet", "try again: it is still being fetched"});
   mount().site().events().error(path(), why);
   return bare;
 }
 
-Attempt<Found> TreeRoot::lookup(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> TreeRoot::lookup(const OperationPtr& op, const std::string& name) {
   if (name == kOwnDirectory && !parent()) {
     auto own = children_.get<OwnDirectory>(
         name, [](const OwnDirectory&) { return true; },
         [&] { return std::make_shared<OwnDirectory>(mount(), shared_from_this(), name); });
     PLAYFS_ATTEMPT(AttributesReply reply, own->attributes(op));
-    return Found{own, reply, kEndless};
+    return LookupResult{own, reply, kEndless};
   }
   PLAYFS_ATTEMPT(NodePtr tree, target(op));
   return tree->lookup(op, name);

@@ -26,7 +26,7 @@ class TreeRoot final : public Node, public HeadView {
   Attempt<NodePtr> target(const OperationPtr& op) override;
   Attempt<std::shared_ptr<WorkTree>> work_tree(const OperationPtr& op) override;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
-  Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> lookup(const OperationPtr& op, const std::string& name) override;
   void head_moved() override { bring_up(); }
   void head_seen() override { bring_up(); }
 
@@ -50,7 +50,7 @@ class TreeRoot final : public Node, public HeadView {
   Attempt<AttributesReply> attributes_of_tree(const OperationPtr& op);
   /// Attributes of the mount's root while the tree is unavailable for the reason in `stop`: waits briefly, or not at
   /// all if that was recently in vain.
-  Attempt<AttributesReply> attributes_without_tree(const OperationPtr& op, Stop stop) PLAYFS_EXCLUDES(mutex_);
+  Attempt<AttributesReply> attributes_without_tree(const OperationPtr& op, NoValue stop) PLAYFS_EXCLUDES(mutex_);
   /// Checks periodically whether the other process has released the work tree.
   void try_later();
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "model/path.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/control_text.h"
-#include "vfs/fetches.h"
 #include "vfs/ino.h"
 #include "vfs/late_node.h"
 #include "vfs/listings.h"
@@ -53,7 +53,7 @@ Attempt<AttributesReply> VirtualDirectory::attributes(const OperationPtr&) {
   return AttributesReply{mount().attributes(ino(), S_IFDIR | 0555, 0, time()), kEndless};
 }
 
-Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> VirtualDirectory::lookup(const OperationPtr& op, const std::string& name) {
   if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "the name is longer than 255 bytes");
   auto here = child(op, name);
   if (here || !here.error().fetch) return here;
@@ -63,7 +63,7 @@ Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::strin
       fetch_for_a_while(mount(), op, kLookupPatience, kLookupPatience, kTooLong, std::move(here).error().fetch));
 }
 
-Attempt<Found> VirtualDirectory::stand_in(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> VirtualDirectory::stand_in(const OperationPtr& op, const std::string& name) {
   const mode_t type = type_of(name);
   auto make = [&] {
     return std::make_shared<LateNode>(mount(), std::static_pointer_cast<VirtualDirectory>(shared_from_this()), name,
@@ -164,21 +164,21 @@ Attempt<void> VirtualDirectory::list(const OperationPtr& op, std::uint64_t offse
   return {};
 }
 
-Attempt<Found> VirtualDirectory::found(const OperationPtr& op, const NodePtr& node, double entry_timeout) {
+Attempt<LookupResult> VirtualDirectory::found(const OperationPtr& op, const NodePtr& node, double entry_timeout) {
   PLAYFS_ATTEMPT(AttributesReply reply, node->attributes_at_once(op));
-  return Found{node, reply, entry_timeout};
+  return LookupResult{node, reply, entry_timeout};
 }
 
-Attempt<Found> VirtualDirectory::snapshot(const OperationPtr& op, const std::string& name, ShownText text,
-                                          WallTime time, double entry_timeout) {
+Attempt<LookupResult> VirtualDirectory::snapshot(const OperationPtr& op, const std::string& name, ShownText text,
+                                                 WallTime time, double entry_timeout) {
   auto node = children_.get<SnapshotFile>(
       name, [&](const SnapshotFile& file) { return file.shows(text); },
       [&] { return std::make_shared<SnapshotFile>(mount(), shared_from_this(), name, text, 0444, time); });
   return found(op, node, entry_timeout);
 }
 
-Attempt<Found> VirtualDirectory::request_file(const OperationPtr& op, const std::string& name, ShownText otherwise,
-                                              Request request) {
+Attempt<LookupResult> VirtualDirectory::request_file(const OperationPtr& op, const std::string& name,
+                                                     ShownText otherwise, Request request) {
   auto text = [&] {
     ShownText last = mount().last_result(path_below(name));
     return last.size() == 0 ? otherwise : last;
@@ -186,8 +186,8 @@ Attempt<Found> VirtualDirectory::request_file(const OperationPtr& op, const std:
   return request_file_showing(op, name, text, std::move(request));
 }
 
-Attempt<Found> VirtualDirectory::request_file_showing(const OperationPtr& op, const std::string& name,
-                                                      const std::function<ShownText()>& text, Request request) {
+Attempt<LookupResult> VirtualDirectory::request_file_showing(const OperationPtr& op, const std::string& name,
+                                                             const std::function<ShownText()>& text, Request request) {
   const std::string path = path_below(name);
   RequestsUnderWay& requests = mount().requests();
   if (auto watched = requests.looked_for_by(op->caller.pid)) return found(op, watched, 0);
@@ -206,8 +206,8 @@ Attempt<Found> VirtualDirectory::request_file_showing(const OperationPtr& op, co
   return found(op, node, 0);
 }
 
-Attempt<Found> VirtualDirectory::symlink(const OperationPtr& op, const std::string& name, std::string target,
-                                         WallTime time, double entry_timeout) {
+Attempt<LookupResult> VirtualDirectory::symlink(const OperationPtr& op, const std::string& name, std::string target,
+                                                WallTime time, double entry_timeout) {
   auto node = children_.get<SymlinkNode>(
       name, [&](const SymlinkNode& link) { return link.to() == target; },
       [&] { return std::make_shared<SymlinkNode>(mount(), shared_from_this(), name, target, time); });

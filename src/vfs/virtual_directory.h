@@ -64,12 +64,12 @@ class VirtualDirectory : public Node {
  public:
   using Node::Node;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
-  Attempt<Found> lookup(const OperationPtr& op, const std::string& name) final;
+  Attempt<LookupResult> lookup(const OperationPtr& op, const std::string& name) final;
   Attempt<void> list(const OperationPtr& op, std::uint64_t offset, bool with_entries, const Emit& emit) final;
 
  protected:
-  /// What a name stands for; a Found without a node if nothing.
-  virtual Attempt<Found> child(const OperationPtr& op, const std::string& name) = 0;
+  /// What a name stands for; a LookupResult without a node if nothing.
+  virtual Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) = 0;
   virtual Attempt<ListedNames> names(const OperationPtr& op) = 0;
   /// The file type of a name that `child` has to wait for.
   [[nodiscard]] virtual mode_t type_of(const std::string& name) const;
@@ -84,21 +84,22 @@ class VirtualDirectory : public Node {
   NodeId id_for(const std::string& name) final PLAYFS_EXCLUDES(late_mutex_);
   void released(const std::string& name, NodeId id) final PLAYFS_EXCLUDES(late_mutex_);
 
-  static Found nothing(double timeout = 0) { return {nullptr, {}, timeout}; }
+  static LookupResult nothing(double timeout = 0) { return {nullptr, {}, timeout}; }
   /// `node` with its attributes; `entry_timeout` in seconds.
-  Attempt<Found> found(const OperationPtr& op, const NodePtr& node, double entry_timeout);
-  Attempt<Found> snapshot(const OperationPtr& op, const std::string& name, ShownText text, WallTime time,
-                          double entry_timeout = 0);
+  Attempt<LookupResult> found(const OperationPtr& op, const NodePtr& node, double entry_timeout);
+  Attempt<LookupResult> snapshot(const OperationPtr& op, const std::string& name, ShownText text, WallTime time,
+                                 double entry_timeout = 0);
   /// Shows the last result, or `otherwise` before the first request.
-  Attempt<Found> request_file(const OperationPtr& op, const std::string& name, ShownText otherwise, Request request);
+  Attempt<LookupResult> request_file(const OperationPtr& op, const std::string& name, ShownText otherwise,
+                                     Request request);
   /// Shows what `text` returns while no request is under way.
-  Attempt<Found> request_file_showing(const OperationPtr& op, const std::string& name,
-                                      const std::function<ShownText()>& text, Request request);
-  Attempt<Found> symlink(const OperationPtr& op, const std::string& name, std::string target, WallTime time,
-                         double entry_timeout);
+  Attempt<LookupResult> request_file_showing(const OperationPtr& op, const std::string& name,
+                                             const std::function<ShownText()>& text, Request request);
+  Attempt<LookupResult> symlink(const OperationPtr& op, const std::string& name, std::string target, WallTime time,
+                                double entry_timeout);
   /// A permanent directory of class Kind, constructed from (mount, this, name, arguments…).
   template <class Kind, class... Arguments>
-  Attempt<Found> directory(const OperationPtr& op, const std::string& name, const Arguments&... arguments) {
+  Attempt<LookupResult> directory(const OperationPtr& op, const std::string& name, const Arguments&... arguments) {
     auto made = [&] { return std::make_shared<Kind>(mount(), shared_from_this(), name, arguments...); };
     return found(op,
                  children_.get<Kind>(
@@ -123,7 +124,7 @@ class VirtualDirectory : public Node {
   [[nodiscard]] bool is_awaited(const std::string& name) const PLAYFS_EXCLUDES(late_mutex_);
   /// Whether the real directory may still take over this id.
   [[nodiscard]] bool is_free(const std::string& name, NodeId id) const PLAYFS_EXCLUDES(late_mutex_);
-  Attempt<Found> stand_in(const OperationPtr& op, const std::string& name);
+  Attempt<LookupResult> stand_in(const OperationPtr& op, const std::string& name);
 
   Children children_;
   Children late_;  ///< stand-ins for directories

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "model/path.h"
-#include "vfs/fetches.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/ino.h"
 #include "vfs/own_files.h"
 #include "vfs/work_node.h"
@@ -56,18 +56,18 @@ bool WorkNode::is_hidden(std::string_view name) const {
   return name == kOwnDirectory && mount().options().project && inode_ == stage().root();
 }
 
-Attempt<Found> WorkNode::found(const OperationPtr& op, const stage::InodePtr& inode) {
+Attempt<LookupResult> WorkNode::found(const OperationPtr& op, const stage::InodePtr& inode) {
   NodePtr node = tree_->node(inode, shared_from_this());
   PLAYFS_ATTEMPT_CHECK(node->looked_up(op));
   PLAYFS_ATTEMPT(AttributesReply reply, node->attributes_at_once(op));
-  return Found{node, reply, kEndless};
+  return LookupResult{node, reply, kEndless};
 }
 
-Attempt<Found> WorkNode::lookup(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> WorkNode::lookup(const OperationPtr& op, const std::string& name) {
   PLAYFS_ATTEMPT_CHECK(check_length(name));
   auto inode = stage().lookup(inode_, name);
   if (inode) return found(op, *inode);
-  if (inode.error().code == ErrorCode::not_found) return Found{nullptr, {}, kEndless};
+  if (inode.error().code == ErrorCode::not_found) return LookupResult{nullptr, {}, kEndless};
   return fail(std::move(inode).error());
 }
 
@@ -124,7 +124,7 @@ Attempt<void> WorkNode::list(const OperationPtr& op, std::uint64_t offset, bool 
   return {};
 }
 
-Attempt<Found> WorkNode::make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) {
+Attempt<LookupResult> WorkNode::make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) {
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   PLAYFS_ATTEMPT(stage::Creation how, creation(op->caller, mode, false));
   if (S_ISREG(mode) || (mode & S_IFMT) == 0) {
@@ -139,7 +139,7 @@ Attempt<Found> WorkNode::make_node(const OperationPtr& op, const std::string& na
   return found(op, inode);
 }
 
-Attempt<Found> WorkNode::make_directory(const OperationPtr& op, const std::string& name, mode_t mode) {
+Attempt<LookupResult> WorkNode::make_directory(const OperationPtr& op, const std::string& name, mode_t mode) {
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   PLAYFS_ATTEMPT(stage::Creation how, creation(op->caller, mode, true));
   PLAYFS_ATTEMPT(stage::InodePtr inode, without_waiting<stage::InodePtr>(op, [this, name, how] {
@@ -148,7 +148,8 @@ Attempt<Found> WorkNode::make_directory(const OperationPtr& op, const std::strin
   return found(op, inode);
 }
 
-Attempt<Found> WorkNode::make_symlink(const OperationPtr& op, const std::string& name, const std::string& target) {
+Attempt<LookupResult> WorkNode::make_symlink(const OperationPtr& op, const std::string& name,
+                                             const std::string& target) {
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   PLAYFS_ATTEMPT(stage::Creation how, creation(op->caller, 0777, false));
   PLAYFS_ATTEMPT(stage::InodePtr inode, without_waiting<stage::InodePtr>(op, [this, name, target, how] {
@@ -157,7 +158,7 @@ Attempt<Found> WorkNode::make_symlink(const OperationPtr& op, const std::string&
   return found(op, inode);
 }
 
-Attempt<Found> WorkNode::link(const OperationPtr& op, const NodePtr& node, const std::string& name) {
+Attempt<LookupResult> WorkNode::link(const OperationPtr& op, const NodePtr& node, const std::string& name) {
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   auto other = std::dynamic_pointer_cast<WorkNode>(node);
   if (!other || other->tree_ != tree_) return fail(ErrorCode::cross_device, "cannot link across work trees");

@@ -1,7 +1,7 @@
 #include <sys/stat.h>
 
 #include "model/path.h"
-#include "vfs/fetches.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/ino.h"
 #include "vfs/revision_tree.h"
 #include "vfs/work_node.h"

@@ -11,7 +11,7 @@
 
 #include "stage/at_once.h"
 #include "stage/stage.h"
-#include "vfs/fetches.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/node.h"
 #include "vfs/work_tree.h"
 
@@ -43,12 +43,13 @@ class WorkNode final : public Node {
   Attempt<void> remove_xattr(const OperationPtr& op, const std::string& name) override;
 
   // work_directory.cpp
-  Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;
+  Attempt<LookupResult> lookup(const OperationPtr& op, const std::string& name) override;
   Attempt<void> list(const OperationPtr& op, std::uint64_t offset, bool with_entries, const Emit& emit) override;
-  Attempt<Found> make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) override;
-  Attempt<Found> make_directory(const OperationPtr& op, const std::string& name, mode_t mode) override;
-  Attempt<Found> make_symlink(const OperationPtr& op, const std::string& name, const std::string& target) override;
-  Attempt<Found> link(const OperationPtr& op, const NodePtr& node, const std::string& name) override;
+  Attempt<LookupResult> make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) override;
+  Attempt<LookupResult> make_directory(const OperationPtr& op, const std::string& name, mode_t mode) override;
+  Attempt<LookupResult> make_symlink(const OperationPtr& op, const std::string& name,
+                                     const std::string& target) override;
+  Attempt<LookupResult> link(const OperationPtr& op, const NodePtr& node, const std::string& name) override;
   Attempt<void> unlink(const OperationPtr& op, const std::string& name) override;
   Attempt<void> remove_directory(const OperationPtr& op, const std::string& name) override;
   Attempt<void> rename(const OperationPtr& op, const std::string& name, const NodePtr& new_parent,
@@ -78,7 +79,7 @@ class WorkNode final : public Node {
   [[nodiscard]] Attempt<void> strip_set_id(const OperationPtr& op);
 
   [[nodiscard]] Result<stage::Creation> creation(const Caller& caller, mode_t mode, bool directory) const;
-  [[nodiscard]] Attempt<Found> found(const OperationPtr& op, const stage::InodePtr& inode);
+  [[nodiscard]] Attempt<LookupResult> found(const OperationPtr& op, const stage::InodePtr& inode);
   [[nodiscard]] std::uint64_t parent_ino() const;
   /// Whether the mount's own `.playfs/` hides this name: at the root of a work tree that is mounted alone.
   [[nodiscard]] bool is_hidden(std::string_view name) const;

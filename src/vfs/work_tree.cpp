@@ -5,9 +5,10 @@
 #include <set>
 
 #include "base/text.h"
+#include "model/path.h"
 #include "publish/conflicts.h"
 #include "stage/ignore.h"
-#include "vfs/fetches.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/ino.h"
 #include "vfs/once.h"
 #include "vfs/projects_in_use.h"
@@ -21,19 +22,15 @@ namespace {
 /// Beside the stage, a work tree's directory holds the journal of its publications.
 std::string journal_directory(const std::string& directory) { return directory + "/publication"; }
 
-bool lies_below(std::string_view path, std::string_view top) {
-  return top.empty() || path == top || (path.size() > top.size() && path.starts_with(top) && path[top.size()] == '/');
-}
-
 /// Counts the paths with staged changes, or in conflict while head's version is in place; the project's state counts as
 /// one.
 Result<std::size_t> staged_below(stage::Stage& stage, std::string_view path) {
   PLAYFS_TRY(auto changes, stage.changes());
   std::set<std::string> staged;
   for (const stage::Change& change : changes)
-    if (!change.pending && lies_below(change.path, path)) staged.insert(change.path);
+    if (!change.pending && is_at_or_below(change.path, path)) staged.insert(change.path);
   for (const stage::Conflicted& each : stage.conflicted())
-    if (each.beside.empty() && lies_below(each.path, path)) staged.insert(each.path);
+    if (each.beside.empty() && is_at_or_below(each.path, path)) staged.insert(each.path);
   if (path.empty() && stage.staged_state()) staged.insert(stage::kStatePath);
   return staged.size();
 }
@@ -53,13 +50,8 @@ Error why_latest_is_not_shown(const content::Head& head) {
   if (head.refused) return *head.refused;
   return {ErrorCode::offline,
           "revision " + escape_for_terminal(head.project.latest_revision.text()) + ", now head, could not be read yet",
-          "retry playfs update later",
-          {},
-          0,
-          {}};
+          "retry playfs update later"};
 }
-
-Error mount_ending() { return {ErrorCode::interrupted, "the mount is shutting down", {}, {}, 0, {}}; }
 
 std::optional<std::string> rules_text(content::Site& site, const FileRef& file, std::size_t most) {
   auto blob = site.try_blob(file);
@@ -85,7 +77,7 @@ WorkTree::~WorkTree() {
 
 Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& project, const std::string& directory,
                                                  RevisionTreePtr base) {
-  const PlaygroundOptions& options = mount.options();
+  const FileSystemOptions& options = mount.options();
   stage::StageOptions stage_options;
   stage_options.directory = directory;
   stage_options.uid = options.uid;
@@ -169,11 +161,12 @@ Status WorkTree::check_may_write(const Caller& caller) const {
   return fail(ErrorCode::permission_denied, "no permission to write in the work tree");
 }
 
-Status WorkTree::check_told(const OperationPtr& op, const std::string& what) {
-  if (!op->noted(kUntold)) return {};
-  return fail(ErrorCode::timed_out,
-              what + ", but the tree may still show old names: a kernel operation is waiting for the service",
-              "look again when that operation has ended");
+Async<void> WorkTree::tell(OperationPtr op, std::string what) {
+  PLAYFS_AWAIT_CHECK(until_kernel_knows(mount_, op, project_, "told"));
+  if (!op->noted(kUntold)) co_return Status();
+  co_return fail(ErrorCode::timed_out,
+                 what + ", but the tree may still show old names: a kernel operation is waiting for the service",
+                 "look again when that operation has ended");
 }
 
 Status WorkTree::open_publisher() {
@@ -205,55 +198,53 @@ bool WorkTree::is_on_branch() const {
   return publishing && publishing->branch().has_value();
 }
 
-Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitRequest& request) {
-  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
-  auto self = shared_from_this();
-  if (auto result = op->outcome<CommitResult>()) {
-    if (result->outcome != Outcome::pending && !op->noted("told")) {
-      mount_.in_use().head_moved(project_);
-      return missing(until_kernel_knows(mount_, op, project_, "told"));
-    }
-    // It is published, whatever the kernel still shows.
-    if (auto told = check_told(op, "the commit has ended"); !told)
-      mount_.site().events().error(document_path(), told.error());
-    return std::move(*result);
+Async<publish::Publisher*> WorkTree::opened_publisher() {
+  if (!publisher()) {
+    PLAYFS_AWAIT_CHECK(on_disk(mount_, [self = shared_from_this()] { return self->open_publisher(); }));
   }
-  // Freezing the change decides what is ignored, by rule files that may not be here yet.
+  co_return publisher();
+}
+
+Async<CommitResult> WorkTree::commit(OperationPtr op, CommitRequest request) {
+  PLAYFS_CO_CHECK(check_may_write(op->caller));
   if (request.again.empty()) {
-    // The first call may have to match everything new against rules written by strangers.
-    if (!op->noted("judged")) {
-      return missing(compare(op, "judged", [self]() -> Status {
-        static_cast<void>(self->stage_->rules_needed());
-        return {};
-      }));
-    }
-    for (const FileRef& rules : stage_->rules_needed()) PLAYFS_ATTEMPT_CHECK(blob_here(mount_, rules));
+    // Freezing the change decides what is ignored. That may mean matching everything new against rules written by
+    // strangers, in files that may not be here yet.
+    PLAYFS_AWAIT_CHECK(compare(op, "judged", [self = shared_from_this()]() -> Status {
+      static_cast<void>(self->stage_->rules_needed());
+      return {};
+    }));
+    PLAYFS_AWAIT_CHECK(repeat([&]() -> Attempt<void> {
+      for (const FileRef& rules : stage_->rules_needed()) PLAYFS_ATTEMPT_CHECK(blob_here(mount_, rules));
+      return {};
+    }));
   }
-  if (!publisher()) return missing(on_disk(mount_, [self] { return self->open_publisher(); }));
-  CommitRequest complete = request;
-  if (complete.agent.empty()) complete.agent = mount_.options().agent;
-  if (request.dry_run && request.again.empty()) {
-    return missing([self, op](CancelToken cancel, Callback<void> done) {
-      self->publisher()->plan(std::move(cancel),
-                              [op, done = std::move(done)](Result<publish::PlannedCommit> planned) mutable {
-                                if (!planned) return done(fail(std::move(planned).error()));
-                                op->set_outcome(publish::result_of(*planned));
-                                done({});
-                              });
-    });
+  PLAYFS_AWAIT(publish::Publisher* const publishing, opened_publisher());
+  if (request.agent.empty()) request.agent = mount_.options().agent;
+  CommitResult result;
+  if (!request.again.empty()) {
+    PLAYFS_AWAIT(result, answer<CommitResult>([publishing, request](CancelToken cancel, Callback<CommitResult> done) {
+                   publishing->outcome_of(request.again, request.wait, std::move(cancel), std::move(done));
+                 }));
+  } else if (request.dry_run) {
+    PLAYFS_AWAIT(const auto planned, answer<publish::PlannedCommit>(
+                                         [publishing](CancelToken cancel, Callback<publish::PlannedCommit> done) {
+                                           publishing->plan(std::move(cancel), std::move(done));
+                                         }));
+    result = publish::result_of(planned);
+  } else {
+    PLAYFS_AWAIT(result,
+                 answer<CommitResult>([this, publishing, request](CancelToken cancel, Callback<CommitResult> done) {
+                   mount_.site().client().ask_now();
+                   publishing->commit(request, std::move(cancel), std::move(done));
+                 }));
   }
-  return missing([self, op, complete = std::move(complete)](CancelToken cancel, Callback<void> done) {
-    auto ended = [op, done = std::move(done)](Result<CommitResult> result) mutable {
-      if (!result) return done(fail(std::move(result).error()));
-      op->set_outcome(std::move(*result));
-      done({});
-    };
-    publish::Publisher* publishing = self->publisher();
-    if (!complete.again.empty())
-      return publishing->outcome_of(complete.again, complete.wait, std::move(cancel), std::move(ended));
-    self->mount_.site().client().ask_now();
-    publishing->commit(complete, std::move(cancel), std::move(ended));
-  });
+  if (result.outcome == Outcome::pending) co_return result;
+  mount_.in_use().head_moved(project_);
+  // It is published, whatever the kernel still shows.
+  auto telling = tell(op, "the commit has ended");
+  if (Status told = co_await telling; !told) mount_.site().events().error(document_path(), told.error());
+  co_return result;
 }
 
 Attempt<void> WorkTree::check_may_commit(const OperationPtr& op) {
@@ -265,20 +256,13 @@ Attempt<void> WorkTree::check_may_commit(const OperationPtr& op) {
   return {};
 }
 
-Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::string& path, bool dry_run) {
-  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
-  if (auto count = op->outcome<std::uint32_t>()) {
-    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, project_, "told"));
-    PLAYFS_ATTEMPT_CHECK(check_told(op, "the staged changes were discarded"));
-    return *count;
-  }
-  auto self = shared_from_this();
-  return missing(on_disk(mount_, [self, op, path, dry_run]() -> Status {
-    PLAYFS_TRY(std::uint32_t count, self->discard_now(path, dry_run));
-    if (dry_run) op->note("told");
-    op->set_outcome(count);
-    return {};
-  }));
+Async<std::uint32_t> WorkTree::discard(OperationPtr op, std::string path, bool dry_run) {
+  PLAYFS_CO_CHECK(check_may_write(op->caller));
+  PLAYFS_AWAIT(const std::uint32_t count, from_disk<std::uint32_t>(mount_, [self = shared_from_this(), path, dry_run] {
+                 return self->discard_now(path, dry_run);
+               }));
+  if (!dry_run) PLAYFS_AWAIT_CHECK(tell(op, "the staged changes were discarded"));
+  co_return count;
 }
 
 Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_run) {
@@ -295,36 +279,39 @@ Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_ru
   return count;
 }
 
-Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
-  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
-  if (auto result = op->outcome<UpdateResult>()) {
-    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, project_, "told"));
-    PLAYFS_ATTEMPT_CHECK(check_told(op, "the work tree is now based on " + result->base));
-    PLAYFS_ATTEMPT(content::Head head, head_here(mount_, project_));
-    if (!head.shows_latest()) return fail(why_latest_is_not_shown(head));
-    return std::move(*result);
+Async<content::Head> WorkTree::ask_for_head() {
+  PLAYFS_AWAIT_CHECK(answer<content::Head>([this](CancelToken cancel, Callback<content::Head> done) {
+    mount_.site().client().ask_now();
+    mount_.site().refresh_head(project_, std::move(cancel), std::move(done));
+  }));
+  auto shown = answer<content::Head>([this](CancelToken cancel, Callback<content::Head> done) {
+    mount_.site().shown_head(project_, std::move(cancel), std::move(done));
+  });
+  co_return co_await shown;
+}
+
+Async<UpdateResult> WorkTree::update(OperationPtr op) {
+  PLAYFS_CO_CHECK(check_may_write(op->caller));
+  PLAYFS_AWAIT_CHECK(ask_for_head());
+  Updating asked;
+  std::optional<UpdateResult> result;
+  while (!result) {
+    PLAYFS_AWAIT(result, update_step(op, asked));
   }
-  if (!op->noted("head")) {
-    return missing([this, op](CancelToken cancel, Callback<void> done) {
-      mount_.site().client().ask_now();
-      auto show = [this, gate = mount_.gate(), op, cancel, done = std::move(done)](Result<content::Head> head) mutable {
-        op->note("head");
-        auto ticket = gate->enter();
-        if (!head || !ticket) return done(fail(head ? mount_ending() : std::move(head).error()));
-        mount_.site().shown_head(project_, std::move(cancel), only_status<content::Head>(std::move(done)));
-      };
-      mount_.site().refresh_head(project_, cancel, std::move(show));
-    });
-  }
-  PLAYFS_ATTEMPT(content::Head head, head_here(mount_, project_));
-  if (!head.is_settled()) {
+  PLAYFS_AWAIT_CHECK(tell(op, "the work tree is now based on " + result->base));
+  PLAYFS_AWAIT(const content::Head head, repeat([&] { return head_here(mount_, project_); }));
+  if (!head.shows_latest()) co_return fail(why_latest_is_not_shown(head));
+  co_return std::move(*result);
+}
+
+Async<std::optional<UpdateResult>> WorkTree::update_step(OperationPtr op, Updating& asked) {
+  PLAYFS_AWAIT(const content::Head head, repeat([&] { return head_here(mount_, project_); }));
+  if (!head.is_settled() && asked.awaited.insert(head.project.latest_revision).second) {
     // A newer head than the one awaited above, seen by a commit that we waited for.
-    const std::string awaited = "latest/" + head.project.latest_revision.text();
-    if (!op->noted(awaited))
-      return missing([this, op, awaited](CancelToken cancel, Callback<void> done) {
-        op->note(awaited);
-        mount_.site().shown_head(project_, std::move(cancel), only_status<content::Head>(std::move(done)));
-      });
+    PLAYFS_AWAIT_CHECK(answer<content::Head>([this](CancelToken cancel, Callback<content::Head> done) {
+      mount_.site().shown_head(project_, std::move(cancel), std::move(done));
+    }));
+    co_return std::nullopt;
   }
   const RevisionId latest = head.shown.value_or(RevisionId());
   {
@@ -332,92 +319,78 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
     MutexLock moving(moving_);
   }
   const RevisionTreePtr base = stage_->base();
-  if (base && base->revision.id != latest) {
-    RevisionTreePtr tree;
-    if (!latest.empty()) {
-      PLAYFS_ATTEMPT(tree, revision_here(mount_, op, latest));
-    }
-    if (!is_known_to_hold(tree, base)) {
-      // A revision shown in place of the latest one may be older than what was published from here, which would vanish.
-      if (!head.shows_latest() && !is_on_branch()) return fail(why_latest_is_not_shown(head));
-      if (!op->noted(looked_for(base->revision.id))) return missing(keep_lost_base(op, tree, base->revision.id));
+  RevisionTreePtr tree;
+  if (!latest.empty() && !(base && base->revision.id == latest)) {
+    PLAYFS_AWAIT(tree, repeat([&] { return revision_here(mount_, op, latest); }));
+  }
+  if (base && base->revision.id != latest && !is_known_to_hold(tree, base)) {
+    // A revision shown in place of the latest one may be older than what was published from here, which would vanish.
+    if (!head.shows_latest() && !is_on_branch()) co_return fail(why_latest_is_not_shown(head));
+    if (asked.bases.insert(base->revision.id).second) {
+      PLAYFS_AWAIT_CHECK(keep_lost_base(tree));
+      co_return std::nullopt;
     }
   }
   // A record that is older than one that was read before does not name the latest revision. This comes after the base,
   // which may be missing for the same reason: one wait is enough for both.
-  if (!op->noted("newest")) {
-    if (is_older_than_seen(head.project)) {
-      if (!publisher()) return missing(on_disk(mount_, [self = shared_from_this()] { return self->open_publisher(); }));
-      if (Status newest = publisher()->check_head(head.project); !newest) {
-        look_at_head_again_soon();
-        return fail(std::move(newest).error());
-      }
+  if (!std::exchange(asked.checked_head, true) && is_older_than_seen(head.project)) {
+    PLAYFS_AWAIT(publish::Publisher* const publishing, opened_publisher());
+    if (Status newest = publishing->check_head(head.project); !newest) {
+      look_at_head_again_soon();
+      co_return fail(std::move(newest).error());
     }
-    op->note("newest");
+    co_return std::nullopt;
   }
-  if (!latest.empty() && latest != base_id()) {
-    PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, op, latest));
-    PLAYFS_ATTEMPT(bool is_free, is_free_to_follow(tree));
-    if (!is_free) return integrate(op, tree, true);
-    PLAYFS_ATTEMPT_CHECK(move_base(tree, id_of(base)));
+  if (tree && latest != base_id()) {
+    PLAYFS_CO_TRY(const bool is_free, is_free_to_follow(tree));
+    if (!is_free) {
+      PLAYFS_AWAIT(const auto done, integrate(tree, true));
+      // Otherwise a commit ended first, so the tree is based on more than that head: look at the current one.
+      if (done.base != latest) co_return std::nullopt;
+      co_return UpdateResult{done.base.text(), static_cast<std::uint32_t>(done.conflicts)};
+    }
+    PLAYFS_CO_CHECK(move_base(tree, id_of(base)));
   }
-  PLAYFS_ATTEMPT_CHECK(stage_->check_disk());  // an earlier, failed update may have come this far
+  PLAYFS_CO_CHECK(stage_->check_disk());  // an earlier, failed update may have come this far
   // The tree is as far as it can get.
-  if (!head.shows_latest()) return fail(why_latest_is_not_shown(head));
-  PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
-  op->set_outcome(UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())});
-  return missing(until_kernel_knows(mount_, op, project_, "told"));
+  if (!head.shows_latest()) co_return fail(why_latest_is_not_shown(head));
+  PLAYFS_CO_TRY(const auto conflicts, publish::unresolved(*stage_));
+  co_return UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())};
 }
 
-Attempt<UpdateResult> WorkTree::merge(const OperationPtr& op, const RevisionId& revision) {
-  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
-  if (auto result = op->outcome<UpdateResult>()) {
-    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, project_, "told"));
-    PLAYFS_ATTEMPT_CHECK(check_told(op, "the work tree is now based on " + result->base));
-    return std::move(*result);
-  }
-  PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_of_project(mount_, op, revision, project_));
-  return integrate(op, tree, false);
+Async<UpdateResult> WorkTree::merge(OperationPtr op, RevisionId revision) {
+  PLAYFS_CO_CHECK(check_may_write(op->caller));
+  PLAYFS_AWAIT(const RevisionTreePtr tree, repeat([&] { return revision_of_project(mount_, op, revision, project_); }));
+  PLAYFS_AWAIT(const auto done, integrate(tree, false));
+  PLAYFS_AWAIT_CHECK(tell(op, "the work tree is now based on " + done.base.text()));
+  co_return UpdateResult{done.base.text(), static_cast<std::uint32_t>(done.conflicts)};
 }
 
-Attempt<UpdateResult> WorkTree::integrate(const OperationPtr& op, const RevisionTreePtr& revision, bool is_head) {
-  auto self = shared_from_this();
-  if (!publisher()) return missing(on_disk(mount_, [self] { return self->open_publisher(); }));
-  return missing([self, op, revision, is_head](CancelToken cancel, Callback<void> done) {
-    auto ended = [op, revision, is_head, done = std::move(done)](Result<publish::Integrated> result) mutable {
-      if (!result) return done(fail(std::move(result).error()));
-      // A commit ended first, so the tree is based on more than that head. Retry with the current head.
-      if (is_head && result->base != revision->revision.id) return done({});
-      op->set_outcome(UpdateResult{result->base.text(), static_cast<std::uint32_t>(result->conflicts)});
-      done({});
-    };
-    self->mount_.site().client().ask_now();
-    if (is_head) self->publisher()->update(revision, std::move(cancel), std::move(ended));
-    else self->publisher()->merge(revision, std::move(cancel), std::move(ended));
-  });
+Async<publish::Integrated> WorkTree::integrate(RevisionTreePtr revision, bool is_head) {
+  PLAYFS_AWAIT(publish::Publisher* const publishing, opened_publisher());
+  auto integrated = answer<publish::Integrated>(
+      [this, publishing, revision, is_head](CancelToken cancel, Callback<publish::Integrated> done) {
+        mount_.site().client().ask_now();
+        if (is_head) publishing->update(revision, std::move(cancel), std::move(done));
+        else publishing->merge(revision, std::move(cancel), std::move(done));
+      });
+  co_return co_await integrated;
 }
 
-Attempt<Cancelled> WorkTree::cancel(const OperationPtr& op) {
-  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
-  if (auto result = op->outcome<Cancelled>()) return *result;
-  publish::Publisher* publishing = publisher();
-  if (!publishing) return Cancelled();  // nothing was ever committed here
-  auto self = shared_from_this();
-  return missing([self, publishing, op](CancelToken cancel, Callback<void> done) {
+Async<Cancelled> WorkTree::cancel(OperationPtr op) {
+  PLAYFS_CO_CHECK(check_may_write(op->caller));
+  publish::Publisher* const publishing = publisher();
+  if (!publishing) co_return Cancelled();  // nothing was ever committed here
+  auto cancelled = answer<Cancelled>([publishing](const CancelToken& cancel, Callback<Cancelled> done) {
     // The publisher notices between two steps, and freezing a large file is a long one: let the caller leave earlier.
-    Once<void> first(std::move(done));
+    Once<Cancelled> first(std::move(done));
     auto interrupted = std::make_shared<CancelToken::Registration>(cancel.on_cancel([first] {
       first(fail(ErrorCode::interrupted,
                  "interrupted, but the cancellation continues: commits not yet sent are staged again"));
     }));
-    // Do not capture `self`: if the publisher's thread dropped the last reference, the tree, and the publisher with it,
-    // would be destroyed on that thread.
-    publishing->cancel([op, first, interrupted](Result<Cancelled> cancelled) {
-      if (!cancelled) return first(fail(std::move(cancelled).error()));
-      op->set_outcome(*cancelled);
-      first({});
-    });
+    publishing->cancel([first, interrupted](Result<Cancelled> cancelled) { first(std::move(cancelled)); });
   });
+  co_return co_await cancelled;
 }
 
 Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
@@ -541,14 +514,14 @@ Attempt<std::string> WorkTree::staged_word(const OperationPtr& op, const std::st
   PLAYFS_ATTEMPT(auto changes, stage_->changes());
   bool staged = false;
   for (const stage::Change& change : changes) {
-    if (!lies_below(change.path, path)) continue;
+    if (!is_at_or_below(change.path, path)) continue;
     if (change.pending) return std::string("pending");
     staged = true;
   }
   if (staged) return std::string("staged");
   PLAYFS_ATTEMPT(auto unpublished, stage_->unpublished());
   bool ignored = std::any_of(unpublished.begin(), unpublished.end(),
-                             [&](const std::string& name) { return lies_below(path, name); });
+                             [&](const std::string& name) { return is_at_or_below(path, name); });
   return std::string(ignored && !path.empty() ? "ignored" : "published");
 }
 

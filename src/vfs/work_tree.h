@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,7 +16,7 @@
 #include "content/single_flight.h"
 #include "publish/publisher.h"
 #include "stage/stage.h"
-#include "vfs/attempt.h"
+#include "vfs/async.h"
 #include "vfs/control_text.h"
 #include "vfs/node.h"
 
@@ -46,13 +47,13 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] std::shared_ptr<WorkNode> node(const stage::InodePtr& inode, const NodePtr& parent);
 
   // Operations on the whole tree. All but status need write permission on its root.
-  [[nodiscard]] Attempt<CommitResult> commit(const OperationPtr& op, const CommitRequest& request);
+  Async<CommitResult> commit(OperationPtr op, CommitRequest request);
   /// What can refuse a commit before its message is known: missing permission, conflicts.
   [[nodiscard]] Attempt<void> check_may_commit(const OperationPtr& op);
-  [[nodiscard]] Attempt<std::uint32_t> discard(const OperationPtr& op, const std::string& path, bool dry_run);
-  [[nodiscard]] Attempt<UpdateResult> update(const OperationPtr& op);
-  [[nodiscard]] Attempt<UpdateResult> merge(const OperationPtr& op, const RevisionId& revision);
-  [[nodiscard]] Attempt<Cancelled> cancel(const OperationPtr& op);
+  Async<std::uint32_t> discard(OperationPtr op, std::string path, bool dry_run);
+  Async<UpdateResult> update(OperationPtr op);
+  Async<UpdateResult> merge(OperationPtr op, RevisionId revision);
+  Async<Cancelled> cancel(OperationPtr op);
   [[nodiscard]] Attempt<WorkStatus> work_status(const OperationPtr& op);
   [[nodiscard]] Status stage_state(const Caller& caller, std::string text);
   /// Fills in what the work tree knows.
@@ -90,8 +91,6 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Result<std::uint32_t> discard_now(const std::string& path, bool dry_run);
   /// Judges by the root's mode bits, as the kernel would judge a write there.
   [[nodiscard]] Status check_may_write(const Caller& caller) const;
-  /// Fails if the kernel may not know yet what the operation changed.
-  [[nodiscard]] static Status check_told(const OperationPtr& op, const std::string& what);
   [[nodiscard]] Status open_publisher() PLAYFS_EXCLUDES(mutex_, opening_);
   [[nodiscard]] publish::Publisher* publisher() const PLAYFS_EXCLUDES(mutex_);
   /// A tree on a branch stays there until an update, wherever head moves.
@@ -112,9 +111,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Result<bool> is_free_to_follow();
   /// Likewise, to `head`.
   [[nodiscard]] Result<bool> is_free_to_follow(const RevisionTreePtr& head);
-  [[nodiscard]] Fetch keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head, const RevisionId& base);
-  /// Noted when the service has been asked whether it still has `base`.
-  [[nodiscard]] static std::string looked_for(const RevisionId& base);
+  /// Asks the service whether it still has the base, and keeps the tree's content as staged if not.
+  Async<void> keep_lost_base(RevisionTreePtr head);
   /// Checks again while it is undecided whether the base is lost or merely not visible: nothing else may ask again.
   void look_again_soon() PLAYFS_EXCLUDES(mutex_);
   void look_again() PLAYFS_EXCLUDES(mutex_);
@@ -124,8 +122,21 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] bool is_older_than_seen(const Project& record) const;
   /// Pins the base's record in the cache: without it nothing that is staged can be shown.
   void keep_base() PLAYFS_EXCLUDES(mutex_);
-  /// Runs a long integration on the publisher's thread; its outcome becomes the operation's.
-  [[nodiscard]] Attempt<UpdateResult> integrate(const OperationPtr& op, const RevisionTreePtr& revision, bool is_head);
+  /// Asks the service for head, and waits until what it names is shown or known to be unavailable.
+  Async<content::Head> ask_for_head();
+  /// What has been asked on the way of an update, each once.
+  struct Updating {
+    std::set<RevisionId> awaited, bases;
+    bool checked_head = false;
+  };
+  /// One step of an update. nullopt: look again, since more is known now.
+  Async<std::optional<UpdateResult>> update_step(OperationPtr op, Updating& asked);
+  /// Runs a long integration on the publisher's thread.
+  Async<publish::Integrated> integrate(RevisionTreePtr revision, bool is_head);
+  /// The publisher, opened if it is not yet.
+  Async<publish::Publisher*> opened_publisher();
+  /// Waits until the kernel knows of the changes so far; fails if it may not.
+  Async<void> tell(OperationPtr op, std::string what);
   /// Runs `work`, which may hash and match whatever is staged, and then notes `fact`. Of callers for the same fact, one
   /// runs it for all. A caller that is interrupted is answered at once.
   [[nodiscard]] Fetch compare(const OperationPtr& op, const std::string& fact, UniqueFunction<Status()> work);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "publish/backoff.h"
-#include "vfs/fetches.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/work_tree.h"
 
 namespace playfs::vfs {
@@ -19,8 +19,6 @@ constexpr std::chrono::seconds kRepairedWithin{20};
 /// How often to check for a base that the service does not show.
 constexpr std::chrono::seconds kLookedForEvery{10};
 }  // namespace
-
-std::string WorkTree::looked_for(const RevisionId& base) { return "base/" + base.text(); }
 
 bool WorkTree::is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const {
   std::deque<RevisionTreePtr> left;
@@ -101,7 +99,7 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
         self->mount_.soon([weak, base, head] {
           if (auto tree = weak.lock()) tree->follow_still(base, head);
         });
-      if (!lost && publish::may_heal(lost.error().code)) self->look_again_soon();
+      if (!lost && is_transient(lost.error().code)) self->look_again_soon();
       // busy: the base may be shown again, or a publication is under way, which finds out by itself.
       if (!lost && lost.error().code != ErrorCode::busy && lost.error().code != ErrorCode::interrupted)
         self->mount_.site().events().error("projects/" + self->project_.text() + "/work",
@@ -111,7 +109,7 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
   }
   // Inconclusive: neither follow head, which may remove files, nor report a loss. If there is a head, the next response
   // that names it checks again (head_seen), provided the tree would follow it.
-  if (head && publish::may_heal(there.error().code)) return look_again_soon();
+  if (head && is_transient(there.error().code)) return look_again_soon();
   if (head) return;
   mount_.later(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(mount_.refresh_seconds())),
@@ -159,7 +157,7 @@ void WorkTree::look_at_head_again_soon() {
       publish::Publisher* publishing = ticket && self ? self->publisher() : nullptr;
       if (!publishing) return;
       Status newest = head ? publishing->check_head(head->project) : Status(fail(head.error()));
-      if (!newest && publish::may_heal(newest.error().code)) return self->look_at_head_again_soon();
+      if (!newest && is_transient(newest.error().code)) return self->look_at_head_again_soon();
       if (newest)
         self->mount_.soon([weak] {
           if (auto still = weak.lock()) still->head_seen();
@@ -176,21 +174,15 @@ void WorkTree::look_again() {
   else follow_head();
 }
 
-Fetch WorkTree::keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head, const RevisionId& base) {
-  auto self = shared_from_this();
-  if (!publisher()) return on_disk(mount_, [self] { return self->open_publisher(); });
-  return [self, op, head, base](CancelToken cancel, Callback<void> done) {
-    auto asked = [weak = self->weak_from_this(), gate = self->mount_.gate(), op, base,
-                  done = std::move(done)](Result<bool> lost) mutable {
-      auto ticket = gate->enter();
-      auto tree = weak.lock();
-      if (!lost && lost.error().code == ErrorCode::busy && ticket && tree) tree->look_again_soon();
-      if (!lost) return done(fail(std::move(lost).error()));
-      op->note(looked_for(base));
-      done({});
-    };
-    self->publisher()->keep_lost_base(head, std::move(cancel), std::move(asked));
-  };
+Async<void> WorkTree::keep_lost_base(RevisionTreePtr head) {
+  PLAYFS_AWAIT(publish::Publisher* const publishing, opened_publisher());
+  auto asked = answer<bool>([publishing, head](CancelToken cancel, Callback<bool> done) {
+    publishing->keep_lost_base(head, std::move(cancel), std::move(done));
+  });
+  const auto lost = co_await asked;
+  if (!lost && lost.error().code == ErrorCode::busy) look_again_soon();
+  if (!lost) co_return fail(lost.error());
+  co_return Status();
 }
 
 }  // namespace playfs::vfs

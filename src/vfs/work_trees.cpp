@@ -210,12 +210,8 @@ void WorkTrees::opened(const ProjectId& project, Result<std::shared_ptr<WorkTree
     if (tree) trees_.insert_or_assign(project, *tree);
     refused_.erase(project);
     if (!tree && tree.error().code == ErrorCode::busy)
-      refused_.emplace(project, Error{ErrorCode::busy,
-                                      "another process has the work tree of this project open",
-                                      "unmount it there, or edit there; work/ shows head here",
-                                      {},
-                                      0,
-                                      {}});
+      refused_.emplace(project, Error{ErrorCode::busy, "another process has the work tree of this project open",
+                                      "unmount it there, or edit there; work/ shows head here"});
     else if (!tree && tree.error().code == ErrorCode::protocol) refused_.emplace(project, tree.error());
     auto found = opening_.find(project);
     waiters = std::move(found->second);

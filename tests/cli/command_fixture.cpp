@@ -5,6 +5,8 @@
 #include <fstream>
 #include <regex>
 
+#include "app/run.h"
+
 namespace playfs::app {
 
 namespace fs = std::filesystem;
@@ -22,7 +24,7 @@ CommandTest::Ran CommandTest::run(std::vector<std::string> words, const std::str
   std::ostringstream out, err;
   SystemClock clock;
   SystemRandom random;
-  Io io{in, out, err, clock, random, environment_, home_};
+  runtime::Io io{in, out, err, clock, random, environment_, home_};
   words.insert(words.begin(), "playfs");
   int code = app::run(std::move(words), io);
   return {code, out.str(), err.str()};

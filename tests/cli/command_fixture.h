@@ -8,8 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "app/io.h"
-
 namespace playfs::app {
 
 class CommandTest : public testing::Test {

@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "app/local_transport.h"
 #include "base/await.h"
 #include "base/fd.h"
 #include "net/curl_transport.h"
+#include "runtime/local_transport.h"
 #include "wire/json.h"
 
 namespace playfs::conformance {
@@ -101,8 +101,8 @@ void Site::open_in_process() {
   service::ServiceOptions options;
   options.limits = service::Limits::of_document();
   options.steward_key = kStewardKey;
-  playground_ = take(app::Playground::open(directory_, std::move(options), clock_, random_, outbox_.get()));
-  transport_ = std::make_unique<app::LocalTransport>(playground_->service(), playground_->store().site_id(), pool_);
+  playground_ = take(runtime::LocalPlayground::open(directory_, std::move(options), clock_, random_, outbox_.get()));
+  transport_ = std::make_unique<runtime::LocalTransport>(playground_->service(), playground_->store().site_id(), pool_);
 }
 
 /// Learns the server's address from its standard output.

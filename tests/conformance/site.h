@@ -18,10 +18,10 @@
 
 #include <gtest/gtest.h>
 
-#include "app/playground.h"
 #include "base/executor.h"
 #include "model/json.h"
 #include "net/transport.h"
+#include "runtime/local_playground.h"
 #include "service/outbox.h"
 
 namespace playfs::conformance {
@@ -88,7 +88,7 @@ class Site {
   SystemRandom random_;
   ThreadPool pool_{8};
   std::unique_ptr<service::Outbox> outbox_;
-  std::unique_ptr<app::Playground> playground_;
+  std::unique_ptr<runtime::LocalPlayground> playground_;
   std::unique_ptr<net::Transport> transport_;
   std::map<std::string, Json> samples_;
   std::optional<std::string> key_;

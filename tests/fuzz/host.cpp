@@ -2,7 +2,7 @@
 // site under one of its names.
 #include "base/text.h"
 #include "fuzz.h"
-#include "service/site.h"
+#include "service/site_hosts.h"
 
 using namespace playfs;
 using service::parse_host;
@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view host = input.field(), origin = input.rest();
   check_host(configured);
   check_host(host);
-  const service::Site site({configured});
+  const service::SiteHosts site({configured});
   auto parsed = parse_host(host), known = parse_host(configured);
   const bool is_known =
       parsed && known && parsed->name == known->name && (known->port.empty() || known->port == parsed->port);

@@ -90,7 +90,7 @@ Mount::Mount(bool of_project, Change change, int hurry)
   events_ = std::make_unique<content::EventLog>(clock_);
   site_ = std::make_unique<content::Site>(*client_, *objects_, *records_, executor_, clock_, *events_,
                                           content::SiteOptions{});
-  vfs::PlaygroundOptions options;
+  vfs::FileSystemOptions options;
   options.state_directory = directory_.path() + "/state";
   options.mount_source = "local:test";
   options.agent = "tester";
@@ -98,7 +98,7 @@ Mount::Mount(bool of_project, Change change, int hurry)
   options.gid = group();
   if (of_project) options.project = ProjectId(project_);
   FUZZ_CHECK(make_private_directory(options.state_directory));
-  fs_ = std::make_unique<vfs::Playground>(*site_, clock_, executor_, own_random_, options);
+  fs_ = std::make_unique<vfs::MountFileSystem>(*site_, clock_, executor_, own_random_, options);
 }
 
 Mount::~Mount() {

@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "app/local_transport.h"
 #include "base/executor.h"
 #include "content/site.h"
 #include "directory.h"
 #include "remote/client.h"
+#include "runtime/local_transport.h"
 #include "site.h"
-#include "vfs/playground.h"
+#include "vfs/mount_file_system.h"
 
 namespace playfs::fuzz {
 
@@ -135,14 +135,14 @@ class Mount {
   HurriedExecutor executor_;
   SystemRandom own_random_;  // random_ belongs to the service, which has one thread
   ThreadPool service_thread_{1};
-  app::LocalTransport transport_{service_, "play.test", service_thread_};
+  runtime::LocalTransport transport_{service_, "play.test", service_thread_};
   Road road_;
   std::unique_ptr<remote::Client> client_;
   std::unique_ptr<cache::ObjectStore> objects_;
   std::unique_ptr<cache::RecordIndex> records_;
   std::unique_ptr<content::EventLog> events_;
   std::unique_ptr<content::Site> site_;
-  std::unique_ptr<vfs::Playground> fs_;
+  std::unique_ptr<vfs::MountFileSystem> fs_;
   std::vector<std::shared_ptr<Counted>> asked_;
 };
 

@@ -1,8 +1,8 @@
 // The mount table: arbitrary text, then a mount with the input's fields, written as the kernel writes it.
-#include "app/mount_table.h"
 #include "fuzz.h"
+#include "runtime/mount_table.h"
 
-using namespace playfs::app;
+using namespace playfs::runtime;
 
 namespace {
 

@@ -62,18 +62,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto log = OperationsLog::open(directory.path(), kStage);
   FUZZ_CHECK(log && (*log)->start(1));
   std::vector<std::string> written;
-  std::uint64_t folded = 0;
+  std::uint64_t checkpointed = 0;
   for (int steps = input.byte() % 16; steps > 0; --steps) {
     const auto step = input.byte();
     if (step % 8 == 7) {
-      auto records = (*log)->begin_fold();
+      auto records = (*log)->begin_checkpoint();
       FUZZ_CHECK(records);
       if (records->empty()) continue;
-      FUZZ_CHECK(records->front().number == folded + 1);
+      FUZZ_CHECK(records->front().number == checkpointed + 1);
       for (const auto& record : *records) FUZZ_CHECK(record.payload == written[record.number - 1]);
       if ((step & 8) == 0) continue;  // the same ones are reused
-      folded = records->back().number;
-      FUZZ_CHECK((*log)->end_fold());
+      checkpointed = records->back().number;
+      FUZZ_CHECK((*log)->end_checkpoint());
     } else {
       if (step % 8 == 6) FUZZ_CHECK((*log)->sync());
       written.emplace_back(input.field());
@@ -96,15 +96,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   log = OperationsLog::open(directory.path(), kStage);
   FUZZ_CHECK(log);
-  auto found = (*log)->read(folded);
+  auto found = (*log)->read(checkpointed);
   FUZZ_CHECK(found);
-  FUZZ_CHECK(folded + found->records.size() <= written.size());
+  FUZZ_CHECK(checkpointed + found->records.size() <= written.size());
   for (std::size_t i = 0; i < found->records.size(); ++i) {
-    FUZZ_CHECK(found->records[i].number == folded + i + 1);
-    FUZZ_CHECK(found->records[i].payload == written[folded + i]);
+    FUZZ_CHECK(found->records[i].number == checkpointed + i + 1);
+    FUZZ_CHECK(found->records[i].payload == written[checkpointed + i]);
   }
   if (!is_damaged) {
-    FUZZ_CHECK(folded + found->records.size() == written.size());
+    FUZZ_CHECK(checkpointed + found->records.size() == written.size());
     FUZZ_CHECK(found->torn == 0 && !found->is_damaged && !found->has_changed_last);
   }
   return 0;

@@ -1,13 +1,13 @@
 // Mount options: two fields, a list, and a value chosen by a service. What was read is written and read back the same,
 // and no value becomes another option.
-#include "app/mount_options.h"
+#include "runtime/mount_options.h"
 
 #include <fmt/format.h>
 
 #include "fuzz.h"
 
 using namespace playfs;
-using namespace playfs::app;
+using namespace playfs::runtime;
 
 namespace {
 

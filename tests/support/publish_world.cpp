@@ -54,8 +54,10 @@ void copy_directory(const std::string& from, const std::string& to) {
   std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
 }
 
-World::World() : playground_(take(app::Playground::open(directory_.path() + "/playground", {}, clock, random))) {
-  transport_ = std::make_unique<app::LocalTransport>(playground_->service(), playground_->store().site_id(), executor_);
+World::World()
+    : playground_(take(runtime::LocalPlayground::open(directory_.path() + "/playground", {}, clock, random))) {
+  transport_ =
+      std::make_unique<runtime::LocalTransport>(playground_->service(), playground_->store().site_id(), executor_);
   client_ = std::make_unique<remote::Client>(*transport_, executor_, clock, random, without_retries());
 }
 
@@ -123,7 +125,7 @@ void World::restore(const std::string& name) {
 }
 
 WorkTree::WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan,
-                   publish::JournalProbe probe, bool visits, bool repeats, publish::MergePolicy policy,
+                   publish::JournalProbe probe, bool reconciles, bool repeats, publish::MergePolicy policy,
                    std::chrono::milliseconds late_arrival)
     : faults(world.transport()),
       journal_directory_(directory + "/journal"),
@@ -149,11 +151,11 @@ WorkTree::WorkTree(World& world, std::string project, std::string directory, Fau
       world.clock, tree));
   faults.set_plan(std::move(plan));
   publish::PublisherOptions options;
-  options.first_rest = std::chrono::milliseconds(2);
-  options.longest_rest = std::chrono::milliseconds(20);
+  options.first_backoff = std::chrono::milliseconds(2);
+  options.longest_backoff = std::chrono::milliseconds(20);
   options.late_arrival = late_arrival;
   options.probe = std::move(probe);
-  options.visits = visits;
+  options.reconciles = reconciles;
   options.policy = std::move(policy);
   publisher = take(publish::Publisher::open(journal_directory_, ProjectId(project), *site, *stage, *executor_,
                                             world.clock, world.random, {}, options));

@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "app/local_transport.h"
-#include "app/playground.h"
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/random.h"
 #include "content/site.h"
 #include "publish/publisher.h"
 #include "remote/client.h"
+#include "runtime/local_playground.h"
+#include "runtime/local_transport.h"
 #include "stage/stage.h"
 #include "support/faulty_transport.h"
 
@@ -82,9 +82,9 @@ class World {
 
  private:
   TempDirectory directory_;
-  std::unique_ptr<app::Playground> playground_;
+  std::unique_ptr<runtime::LocalPlayground> playground_;
   ThreadPool executor_{3};
-  std::unique_ptr<app::LocalTransport> transport_;
+  std::unique_ptr<runtime::LocalTransport> transport_;
   std::unique_ptr<remote::Client> client_;
 };
 
@@ -94,10 +94,10 @@ inline constexpr std::chrono::milliseconds kLateArrival{100};
 class WorkTree {
  public:
   /// Based on the project's head, in `directory`, which may hold what another one left. Empty if the directory is and
-  /// the project has no revision. Without `visits` it sends only what a test requests. With `repeats` the client itself
-  /// retries requests, as it does in a mount.
+  /// the project has no revision. Without `reconciles` it sends only what a test requests. With `repeats` the client
+  /// itself retries requests, as it does in a mount.
   WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan = {},
-           publish::JournalProbe probe = {}, bool visits = false, bool repeats = false,
+           publish::JournalProbe probe = {}, bool reconciles = false, bool repeats = false,
            publish::MergePolicy policy = {}, std::chrono::milliseconds late_arrival = kLateArrival);
   ~WorkTree();
 

@@ -8,10 +8,10 @@
 #include "publish/absences.h"
 #include "publish/announce.h"
 #include "publish/conflicts.h"
-#include "publish/engine.h"
 #include "publish/integration.h"
 #include "publish/journal.h"
 #include "publish/log_scan.h"
+#include "publish/publication_engine.h"
 #include "publish/publisher.h"
 #include "stage/spool.h"
 #include "stage/stage.h"
@@ -138,8 +138,8 @@ Status wrap_announce(publish::Upstream& upstream, Journal& journal, const Projec
 }
 #undef PLAYFS_SYMBOL
 
-// Engine::can_be_cancelled
-#define PLAYFS_SYMBOL "_ZN6playfs7publish6Engine16can_be_cancelledERKNS0_11PublicationE"
+// PublicationEngine::can_be_cancelled
+#define PLAYFS_SYMBOL "_ZN6playfs7publish17PublicationEngine16can_be_cancelledERKNS0_11PublicationE"
 bool real_can_be_cancelled(const Publication&) PLAYFS_REAL(PLAYFS_SYMBOL);
 bool wrap_can_be_cancelled(const Publication&) PLAYFS_WRAP(PLAYFS_SYMBOL);
 bool wrap_can_be_cancelled(const Publication& publication) {

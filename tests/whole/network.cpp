@@ -80,7 +80,7 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken ca
     spoilt_[key] = {kStatuses[random.below(kStatuses.size())], times};
   }
   // Some linger in the network for longer than their sender waits; but no longer than a publisher allows for
-  // (Engine::Parts::late_arrival) if it may have to report that a request was not carried out.
+  // (PublicationEngine::Parts::late_arrival) if it may have to report that a request was not carried out.
   const bool may_be_refused = weather_.spoil > 0;
   nanoseconds there =
       random.chance(weather_.linger) ? nanoseconds(seconds(random.below(may_be_refused ? 60 : 300))) : latency();

@@ -1,5 +1,5 @@
 // Copies of the service's store that answer reads, and lag at times, by less than a publisher allows reads to lag
-// (publish::Engine::Parts::late_arrival). Writes go to the store itself. For one thread.
+// (publish::PublicationEngine::Parts::late_arrival). Writes go to the store itself. For one thread.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLargestBody = 1 << 20;
 
-Result<std::string> body_of(Context& context, const std::string& argument) {
+Result<std::string> body_of(CommandContext& context, const std::string& argument) {
   if (argument == "-") return std::string(std::istreambuf_iterator<char>(context.io.in), {});
   if (argument.starts_with('@')) return read_file(context.io.absolute(argument.substr(1)), kLargestBody);
   return argument;
@@ -21,21 +21,21 @@ Result<std::string> body_of(Context& context, const std::string& argument) {
 
 }  // namespace
 
-Result<ExitCode> api(Context& context, const ApiArguments& arguments) {
+Result<ExitCode> api(CommandContext& context, const ApiArguments& arguments) {
   if (!arguments.path.starts_with('/'))
     return fail(ErrorCode::invalid_argument, "'" + arguments.path + "' does not begin with '/'",
                 "playfs api GET /projects");
-  PLAYFS_TRY(auto world, context.open_world());
+  PLAYFS_TRY(auto stack, context.open_client_stack());
   HttpRequest request;
   for (char c : arguments.method) request.method += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   // Paths are below the base path; one that includes it is accepted too.
-  const std::string& base = world->source().base_path;
+  const std::string& base = stack->source().base_path;
   request.target = arguments.path.starts_with(base + "/") ? arguments.path.substr(base.size()) : arguments.path;
   if (arguments.body) {
     PLAYFS_TRY(request.body, body_of(context, *arguments.body));
   }
   PLAYFS_TRY(HttpResponse response,
-             await<HttpResponse>([&](auto done) { world->client().raw(std::move(request), {}, std::move(done)); }));
+             await<HttpResponse>([&](auto done) { stack->client().raw(std::move(request), {}, std::move(done)); }));
   bool ok = response.status >= 200 && response.status < 300;
   if (context.out.json()) {
     auto body = wire::parse_json(response.body);

@@ -7,7 +7,7 @@
 
 namespace playfs::app {
 
-Result<ExitCode> branches(Context& context, const BranchesArguments& arguments) {
+Result<ExitCode> branches(CommandContext& context, const BranchesArguments& arguments) {
   PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(arguments.path)));
   PLAYFS_CHECK(look_for_siblings(place));
   PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));

@@ -1,11 +1,11 @@
 // playfs cache: shows, verifies or clears the cache on disk. Needs no service.
 #include <fmt/format.h>
 
-#include "app/cache_limits.h"
 #include "app/commands/commands.h"
 #include "cache/object_eviction.h"
 #include "cache/object_store.h"
 #include "cache/record_index.h"
+#include "runtime/cache_limits.h"
 
 namespace playfs::app {
 
@@ -23,8 +23,8 @@ std::string human(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, unit);
 }
 
-Result<ExitCode> stat(Context& context) {
-  const CacheLimits limits = cache_limits(context.settings);
+Result<ExitCode> stat(CommandContext& context) {
+  const runtime::CacheLimits limits = runtime::cache_limits(context.settings);
   PLAYFS_TRY(const auto objects, cache::measure_objects(context.places.cache_objects()));
   PLAYFS_TRY(auto index, cache::RecordIndex::open(context.places.cache));
   const cache::RecordsUsage records = index->usage();
@@ -54,7 +54,7 @@ Result<ExitCode> stat(Context& context) {
   return ExitCode::done;
 }
 
-Result<ExitCode> verify(Context& context) {
+Result<ExitCode> verify(CommandContext& context) {
   PLAYFS_TRY(auto store, cache::ObjectStore::open(context.places.cache_objects()));
   std::uint64_t checked = 0, unreadable = 0;
   Json::Array damaged;
@@ -81,7 +81,7 @@ Result<ExitCode> verify(Context& context) {
   return sound ? ExitCode::done : ExitCode::failed;
 }
 
-Result<ExitCode> clear(Context& context) {
+Result<ExitCode> clear(CommandContext& context) {
   PLAYFS_TRY(const auto objects, cache::measure_objects(context.places.cache_objects()));
   PLAYFS_CHECK(cache::clear_objects(context.places.cache_objects()));
   cache::RecordIndex::clear(context.places.cache);
@@ -93,7 +93,7 @@ Result<ExitCode> clear(Context& context) {
 
 }  // namespace
 
-Result<ExitCode> cache_care(Context& context, const CacheArguments& arguments) {
+Result<ExitCode> cache_care(CommandContext& context, const CacheArguments& arguments) {
   if (arguments.action == "verify") return verify(context);
   if (arguments.action == "clear") return clear(context);
   return stat(context);

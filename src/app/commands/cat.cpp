@@ -8,12 +8,12 @@ namespace playfs::app {
 
 namespace {
 
-constexpr std::size_t kPiece = 1 << 20;
+constexpr std::size_t kPrintedPiece = 1 << 20;
 
 Result<std::string> whole(const content::Blob& blob) {
   std::string content;
   while (content.size() < blob.size()) {
-    PLAYFS_TRY(std::string piece, blob.read(content.size(), kPiece));
+    PLAYFS_TRY(std::string piece, blob.read(content.size(), kPrintedPiece));
     if (piece.empty()) return fail(ErrorCode::corrupt, "the content is shorter than its size says");
     content += piece;
   }
@@ -22,9 +22,9 @@ Result<std::string> whole(const content::Blob& blob) {
 
 }  // namespace
 
-Result<ExitCode> cat(Context& context, const CatArguments& arguments) {
-  PLAYFS_TRY(auto world, context.open_world());
-  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*world, arguments.what));
+Result<ExitCode> cat(CommandContext& context, const CatArguments& arguments) {
+  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*stack, arguments.what));
   Json::Array files;
   for (const std::string& asked : arguments.paths) {
     std::string path = normal_path(asked);
@@ -35,7 +35,7 @@ Result<ExitCode> cat(Context& context, const CatArguments& arguments) {
     if (entry == nullptr)
       return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
                   "playfs ls -R " + shell_word(arguments.what));
-    PLAYFS_TRY(content::Blob blob, blob_of(*world, FileRef{revision, path, entry}));
+    PLAYFS_TRY(content::Blob blob, blob_of(*stack, FileRef{revision, path, entry}));
     auto content = whole(blob);
     if (!content) return fail(content.error().while_doing(path));
     if (!context.out.json()) {

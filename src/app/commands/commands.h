@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/context.h"
+#include "app/command_context.h"
 #include "app/exit_code.h"
 #include "base/result.h"
 
@@ -23,13 +23,13 @@ struct MountArguments {
   bool fake = false;     ///< mount(8)'s -f: check everything, mount nothing
   bool announce = true;  ///< false: another command prints the document
 };
-Result<ExitCode> mount(Context& context, const MountArguments& arguments);
+Result<ExitCode> mount(CommandContext& context, const MountArguments& arguments);
 
 struct UmountArguments {
   std::string directory;
   bool wait = false;
 };
-Result<ExitCode> umount(Context& context, const UmountArguments& arguments);
+Result<ExitCode> umount(CommandContext& context, const UmountArguments& arguments);
 
 struct ServeArguments {
   std::vector<std::string> words;  ///< "backup FILE", "check", or nothing
@@ -44,21 +44,21 @@ struct ServeArguments {
   std::string smtp_password;         ///< a file with the password
   std::string mail_from;             ///< the sender address of codes
 };
-Result<ExitCode> serve(Context& context, const ServeArguments& arguments);
+Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments);
 
 // The work tree around a path.
 
 struct StatusArguments {
   std::string path = ".";
 };
-Result<ExitCode> status(Context& context, const StatusArguments& arguments);
+Result<ExitCode> status(CommandContext& context, const StatusArguments& arguments);
 
 struct DiffArguments {
   std::vector<std::string> words;  ///< REV, REV..REV or none, then paths (none: all); what exists is a path
   bool stat = false;
   bool pager = true;
 };
-Result<ExitCode> diff(Context& context, const DiffArguments& arguments);
+Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments);
 
 struct LogArguments {
   std::string path = ".";
@@ -69,7 +69,7 @@ struct LogArguments {
   bool graph = true;
   bool pager = true;
 };
-Result<ExitCode> log(Context& context, const LogArguments& arguments);
+Result<ExitCode> log(CommandContext& context, const LogArguments& arguments);
 
 struct CommitArguments {
   std::string path = ".";
@@ -81,28 +81,28 @@ struct CommitArguments {
   bool dry_run = false;
   bool cancel = false;  ///< instead: cancels what is being published
 };
-Result<ExitCode> commit(Context& context, const CommitArguments& arguments);
+Result<ExitCode> commit(CommandContext& context, const CommitArguments& arguments);
 
 struct DiscardArguments {
   std::vector<std::string> paths;  ///< none: the working directory
 };
-Result<ExitCode> discard(Context& context, const DiscardArguments& arguments);
+Result<ExitCode> discard(CommandContext& context, const DiscardArguments& arguments);
 
 struct UpdateArguments {
   std::string path = ".";
 };
-Result<ExitCode> update(Context& context, const UpdateArguments& arguments);
+Result<ExitCode> update(CommandContext& context, const UpdateArguments& arguments);
 
 struct MergeArguments {
   std::string revision;
   std::string path = ".";
 };
-Result<ExitCode> merge(Context& context, const MergeArguments& arguments);
+Result<ExitCode> merge(CommandContext& context, const MergeArguments& arguments);
 
 struct BranchesArguments {
   std::string path = ".";
 };
-Result<ExitCode> branches(Context& context, const BranchesArguments& arguments);
+Result<ExitCode> branches(CommandContext& context, const BranchesArguments& arguments);
 
 // Creating, importing and exporting projects.
 
@@ -110,7 +110,7 @@ struct InitArguments {
   std::string name;
   std::optional<std::string> directory;  ///< where to mount the new project
 };
-Result<ExitCode> init(Context& context, const InitArguments& arguments);
+Result<ExitCode> init(CommandContext& context, const InitArguments& arguments);
 
 struct ImportArguments {
   std::string directory;
@@ -120,13 +120,13 @@ struct ImportArguments {
   std::optional<std::string> message;
   std::optional<std::string> agent;
 };
-Result<ExitCode> import(Context& context, const ImportArguments& arguments);
+Result<ExitCode> import(CommandContext& context, const ImportArguments& arguments);
 
 struct ExportArguments {
   std::string revision;
   std::string directory;
 };
-Result<ExitCode> export_revision(Context& context, const ExportArguments& arguments);
+Result<ExitCode> export_revision(CommandContext& context, const ExportArguments& arguments);
 
 // Reading without a mount.
 
@@ -136,42 +136,42 @@ struct ListArguments {
   bool recursive = false;
   bool details = false;
 };
-Result<ExitCode> list(Context& context, const ListArguments& arguments);
+Result<ExitCode> list(CommandContext& context, const ListArguments& arguments);
 
 struct CatArguments {
   std::string what;
   std::vector<std::string> paths;
 };
-Result<ExitCode> cat(Context& context, const CatArguments& arguments);
+Result<ExitCode> cat(CommandContext& context, const CatArguments& arguments);
 
 struct ShowArguments {
   std::string what;
 };
-Result<ExitCode> show(Context& context, const ShowArguments& arguments);
+Result<ExitCode> show(CommandContext& context, const ShowArguments& arguments);
 
 struct ApiArguments {
   std::string method;
   std::string path;                 ///< below the API's base path: "/projects?limit=5"
   std::optional<std::string> body;  ///< JSON; "@FILE" and "-" (stdin) are read
 };
-Result<ExitCode> api(Context& context, const ApiArguments& arguments);
+Result<ExitCode> api(CommandContext& context, const ApiArguments& arguments);
 
 struct WatchArguments {
   std::string path = ".";
   std::uint64_t limit = 0;  ///< 0: until the mount ends
 };
-Result<ExitCode> watch(Context& context, const WatchArguments& arguments);
+Result<ExitCode> watch(CommandContext& context, const WatchArguments& arguments);
 
 // Maintenance.
 
 struct CacheArguments {
   std::string action = "stat";  ///< "stat", "verify" or "clear"
 };
-Result<ExitCode> cache_care(Context& context, const CacheArguments& arguments);
+Result<ExitCode> cache_care(CommandContext& context, const CacheArguments& arguments);
 
 struct DoctorArguments {
   bool repair = false;  ///< false: only checks
 };
-Result<ExitCode> doctor(Context& context, const DoctorArguments& arguments);
+Result<ExitCode> doctor(CommandContext& context, const DoctorArguments& arguments);
 
 }  // namespace playfs::app

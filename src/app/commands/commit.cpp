@@ -9,7 +9,7 @@
 #include "app/commit_report.h"
 #include "app/json_fields.h"
 #include "app/mounted.h"
-#include "app/work_tree.h"
+#include "app/mounted_work_tree.h"
 #include "base/mutex.h"
 #include "vfs/control_text.h"
 
@@ -74,7 +74,7 @@ std::string words_for(const playfs_status& status) {
 /// Shows the publication's progress on a terminal, on a separate thread while the ioctl waits.
 class ShownProgress {
  public:
-  ShownProgress(Output& out, const WorkTree& tree) : out_(out), tree_(tree) {
+  ShownProgress(Output& out, const MountedWorkTree& tree) : out_(out), tree_(tree) {
     if (out.progress()) thread_ = std::thread([this] { run(); });
   }
   ~ShownProgress() {
@@ -105,7 +105,7 @@ class ShownProgress {
   }
 
   Output& out_;
-  const WorkTree& tree_;
+  const MountedWorkTree& tree_;
   Mutex mutex_;
   Condition changed_;
   bool ended_ PLAYFS_GUARDED_BY(mutex_) = false;
@@ -133,7 +133,7 @@ class InterruptibleWait {
 
 /// If the kernel limits the duration of a call, it answers `pending` early, and the outcome is requested again by the
 /// commit's id, since others may have committed meanwhile. After an interrupt the outcome stays `pending`.
-Status wait_for_outcome(const WorkTree& tree, playfs_commit& request) {
+Status wait_for_outcome(const MountedWorkTree& tree, playfs_commit& request) {
   while (request.outcome == PLAYFS_PENDING) {
     // An interrupted call may have answered `pending` as well.
     timespec pause{0, 500'000'000};
@@ -151,7 +151,7 @@ Status wait_for_outcome(const WorkTree& tree, playfs_commit& request) {
   return {};
 }
 
-Status publish(Context& context, const WorkTree& tree, playfs_commit& request) {
+Status publish(CommandContext& context, const MountedWorkTree& tree, playfs_commit& request) {
   InterruptibleWait interruptible;
   ShownProgress progress(context.out, tree);
   auto committed = tree.commit(request);
@@ -163,7 +163,7 @@ Status publish(Context& context, const WorkTree& tree, playfs_commit& request) {
   return {};
 }
 
-Result<ExitCode> cancel(Context& context, const WorkTree& tree) {
+Result<ExitCode> cancel(CommandContext& context, const MountedWorkTree& tree) {
   PLAYFS_TRY(playfs_cancel result, tree.cancel());
   if (result.cancelled > 0)
     context.out.note("Cancelled " + std::to_string(result.cancelled) +
@@ -178,7 +178,8 @@ Result<ExitCode> cancel(Context& context, const WorkTree& tree) {
   return result.too_late != 0 ? ExitCode::pending : ExitCode::done;
 }
 
-Result<playfs_commit> request_of(const Context& context, const WorkTree& tree, const CommitArguments& arguments) {
+Result<playfs_commit> request_of(const CommandContext& context, const MountedWorkTree& tree,
+                                 const CommitArguments& arguments) {
   playfs_commit request{};
   PLAYFS_CHECK(put(request.message, arguments.message, "the message"));
   // Without an agent set by this user, the mount's is the author.
@@ -204,7 +205,7 @@ publish::CommitResult result_of(const playfs_commit& answer) {
 }
 
 /// A user who names a folder means its contents only, but a commit takes all that is staged.
-Status check_takes_all(const WorkTree& tree, const std::string& given) {
+Status check_takes_all(const MountedWorkTree& tree, const std::string& given) {
   const std::string within = tree.place().in_work.value_or("");
   if (given == "." || within.empty()) return {};
   PLAYFS_TRY(JsonObject status, read_json_object(tree.place().project_directory + "/status.json"));
@@ -221,15 +222,15 @@ Status check_takes_all(const WorkTree& tree, const std::string& given) {
   return {};
 }
 
-std::uint32_t conflicts_left(const WorkTree& tree) {
+std::uint32_t conflicts_left(const MountedWorkTree& tree) {
   auto status = tree.status();
   return status ? status->conflicts : 0;
 }
 
 }  // namespace
 
-Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
-  PLAYFS_TRY(WorkTree tree, WorkTree::open(context.io.absolute(arguments.path)));
+Result<ExitCode> commit(CommandContext& context, const CommitArguments& arguments) {
+  PLAYFS_TRY(MountedWorkTree tree, MountedWorkTree::open(context.io.absolute(arguments.path)));
   if (arguments.cancel) return cancel(context, tree);
   PLAYFS_CHECK(check_takes_all(tree, arguments.path));
   PLAYFS_TRY(playfs_commit request, request_of(context, tree, arguments));

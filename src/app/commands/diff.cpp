@@ -74,7 +74,7 @@ bool is_there(const std::string& path) {
 }
 
 /// Removes the revisions from the front of `words`; the rest are paths.
-Result<Comparison> choose(const Context& context, const MountedPlace& place, const JsonObject& status,
+Result<Comparison> choose(const CommandContext& context, const MountedPlace& place, const JsonObject& status,
                           std::vector<std::string>& words) {
   auto tree_of = [&](const std::string& revision) {
     return revision.empty() ? "" : place.project_directory + "/revisions/" + revision;
@@ -176,7 +176,7 @@ Result<std::optional<FileDiff>> compare_path(const Comparison& compared, const R
 
 }  // namespace
 
-Result<ExitCode> diff(Context& context, const DiffArguments& arguments) {
+Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
   std::vector<std::string> words = arguments.words;
   auto path =
       std::find_if(words.begin(), words.end(), [&](const auto& word) { return is_there(context.io.absolute(word)); });

@@ -6,7 +6,7 @@
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
-#include "app/work_tree.h"
+#include "app/mounted_work_tree.h"
 #include "base/shell.h"
 
 namespace playfs::app {
@@ -15,7 +15,7 @@ namespace {
 
 struct DiscardTarget {
   std::string named;  ///< as typed
-  WorkTree tree;
+  MountedWorkTree tree;
   std::string path;  ///< in the tree; "" for its root
 };
 
@@ -27,16 +27,16 @@ Result<std::optional<DiscardTarget>> link_at(const std::string& named, const std
   const std::string folder = absolute.substr(0, std::max<std::size_t>(slash, 1)), name = absolute.substr(slash + 1);
   PLAYFS_TRY(auto place, find_mount(folder));
   if (!place || !place->in_work) return std::optional<DiscardTarget>();
-  PLAYFS_TRY(WorkTree tree, WorkTree::open(folder));
+  PLAYFS_TRY(MountedWorkTree tree, MountedWorkTree::open(folder));
   std::string path = place->in_work->empty() ? name : *place->in_work + "/" + name;
   return std::optional<DiscardTarget>(DiscardTarget{named, std::move(tree), std::move(path)});
 }
 
-Result<DiscardTarget> target_of(const Context& context, const std::string& named) {
+Result<DiscardTarget> target_of(const CommandContext& context, const std::string& named) {
   const std::string absolute = context.io.absolute(named);
   PLAYFS_TRY(auto link, link_at(named, absolute));
   if (link) return std::move(*link);
-  PLAYFS_TRY(WorkTree tree, WorkTree::open(absolute));
+  PLAYFS_TRY(MountedWorkTree tree, MountedWorkTree::open(absolute));
   if (!tree.place().in_work)
     return fail(ErrorCode::invalid_argument, absolute + " is not in the work tree " + tree.place().work,
                 "playfs discard " + shell_word(tree.place().work));
@@ -46,7 +46,7 @@ Result<DiscardTarget> target_of(const Context& context, const std::string& named
 
 }  // namespace
 
-Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
+Result<ExitCode> discard(CommandContext& context, const DiscardArguments& arguments) {
   std::vector<std::string> paths = arguments.paths;
   if (paths.empty()) paths.emplace_back(".");
   std::vector<DiscardTarget> targets;

@@ -9,11 +9,9 @@
 #include <filesystem>
 
 #include "app/commands/commands.h"
-#include "app/credentials.h"
 #include "app/mount_point.h"
 #include "app/mount_record.h"
 #include "app/mounted.h"
-#include "app/probe.h"
 #include "base/clock.h"
 #include "base/shell.h"
 #include "base/sqlite.h"
@@ -22,6 +20,8 @@
 #include "publish/damaged_journal.h"
 #include "publish/dry_run.h"
 #include "publish/journal.h"
+#include "runtime/credentials.h"
+#include "runtime/probe.h"
 #include "stage/repair.h"
 
 namespace playfs::app {
@@ -84,24 +84,25 @@ class Findings {
   std::uint64_t wrong_ = 0, left_ = 0, mended_ = 0;
 };
 
-void look_at_mounts(Findings& findings, const Places& places, bool repair) {
+void look_at_mounts(Findings& findings, const runtime::Places& places, bool repair) {
   if (auto usable = check_fuse()) findings.add(Finding::well, "fuse", "/dev/fuse", "can be used");
   else findings.add("fuse", "/dev/fuse", usable.error());
   auto table = read_mount_table();
   if (!table) return findings.add("mounts", "/proc/self/mountinfo", table.error());
-  std::vector<std::pair<const MountEntry*, Probe>> looked;  // all started at once: each may take until its timeout
-  for (const MountEntry& mount : *table)
-    if (mount.type == kMountType) looked.emplace_back(&mount, Probe(mount.mount_point));
+  std::vector<std::pair<const runtime::MountEntry*, runtime::Probe>>
+      looked;  // all started at once: each may take until its timeout
+  for (const runtime::MountEntry& mount : *table)
+    if (mount.type == kMountType) looked.emplace_back(&mount, runtime::Probe(mount.mount_point));
   for (auto& [entry, probe] : looked) {
-    const MountEntry& mount = *entry;
+    const runtime::MountEntry& mount = *entry;
     const auto state = probe.found().state;
-    if (state == Probe::State::silent) {
-      findings.add("mount", mount.mount_point, silence_of(mount.mount_point).value());
-    } else if (state == Probe::State::answers) {
+    if (state == runtime::Probe::State::silent) {
+      findings.add("mount", mount.mount_point, runtime::silence_of(mount.mount_point).value());
+    } else if (state == runtime::Probe::State::answers) {
       findings.add(Finding::well, "mount", mount.mount_point, mount.source + " is mounted, and its process is running");
     } else if (!repair) {
       // Nobody can mount over another user's mount.
-      const bool is_own = has_option(mount.super_options, "user_id=" + std::to_string(geteuid()));
+      const bool is_own = runtime::has_option(mount.super_options, "user_id=" + std::to_string(geteuid()));
       findings.add(is_own ? Finding::left : Finding::wrong, "mount", mount.mount_point,
                    is_own
                        ? "this mount's process died; its staged changes are kept, and the next mount here recovers them"
@@ -118,8 +119,8 @@ void look_at_mounts(Findings& findings, const Places& places, bool repair) {
 
 /// Whether a place can be examined; in a mount that hangs, nothing can.
 bool answers(Findings& findings, const std::string& path) {
-  const bool is_silent = look_at(path).state == Probe::State::silent;
-  if (is_silent) findings.add("place", path, silence_of(path).value());
+  const bool is_silent = runtime::look_at(path).state == runtime::Probe::State::silent;
+  if (is_silent) findings.add("place", path, runtime::silence_of(path).value());
   return !is_silent;
 }
 
@@ -173,10 +174,10 @@ void look_at_cache(Findings& findings, const std::string& directory) {
   findings.add(Finding::well, "cache", directory, "the contents were not checked", "playfs cache verify");
 }
 
-void look_at_places(Findings& findings, const Places& places, bool repair) {
+void look_at_places(Findings& findings, const runtime::Places& places, bool repair) {
   if (answers(findings, places.config)) {
     look_at_mode(findings, "place", places.config, 022, repair);
-    look_at_mode(findings, "credentials", credentials_path(places), 077, repair);
+    look_at_mode(findings, "credentials", runtime::credentials_path(places), 077, repair);
   }
   if (answers(findings, places.data)) look_at_mode(findings, "place", places.data, 077, repair);
   if (answers(findings, places.cache) && look_at_mode(findings, "place", places.cache, 022, repair))
@@ -336,7 +337,7 @@ void look_at_stages(Findings& findings, const std::string& directory, int depth,
 
 }  // namespace
 
-Result<ExitCode> doctor(Context& context, const DoctorArguments& arguments) {
+Result<ExitCode> doctor(CommandContext& context, const DoctorArguments& arguments) {
   constexpr int kSiteProjectImport = 3;  // sites/SITE/work/PROJECT, sites/SITE/imports/PROJECT
   Findings findings(context.out);
   look_at_mounts(findings, context.places, arguments.repair);

@@ -17,7 +17,7 @@ namespace playfs::app {
 
 namespace {
 
-constexpr std::size_t kPiece = 1 << 20;
+constexpr std::size_t kExportedPiece = 1 << 20;
 
 struct Exporter {
   struct LeftOut {
@@ -25,7 +25,7 @@ struct Exporter {
     Error why;
   };
 
-  World& world;
+  runtime::ClientStack& stack;
   const RevisionTreePtr& revision;
   std::uint64_t files = 0;
   std::uint64_t size = 0;
@@ -57,9 +57,9 @@ struct Exporter {
   }
 
   Status file(int at, const std::string& name, const FileRef& ref) {
-    PLAYFS_TRY(content::Blob blob, blob_of(world, ref));
+    PLAYFS_TRY(content::Blob blob, blob_of(stack, ref));
     if (ref.entry->mode == FileMode::symlink) {
-      PLAYFS_TRY(std::string target, blob.read(0, kPiece));
+      PLAYFS_TRY(std::string target, blob.read(0, kExportedPiece));
       if (target.empty() || target.size() >= PATH_MAX || target.find('\0') != std::string::npos)
         return fail(ErrorCode::refused_input, "not a valid symbolic link target");
       if (symlinkat(target.c_str(), at, name.c_str()) != 0) return fail(error_from_errno(errno, "symlink"));
@@ -78,7 +78,7 @@ struct Exporter {
 
   static Status copy(const content::Blob& blob, int out) {
     for (std::uint64_t offset = 0; offset < blob.size();) {
-      PLAYFS_TRY(std::string piece, blob.read(offset, kPiece));
+      PLAYFS_TRY(std::string piece, blob.read(offset, kExportedPiece));
       if (piece.empty()) return fail(ErrorCode::corrupt, "the content is shorter than its size says");
       PLAYFS_CHECK(write_all(out, piece));
       offset += piece.size();
@@ -106,17 +106,17 @@ Result<UniqueFd> open_target(const std::string& path) {
 
 }  // namespace
 
-Result<ExitCode> export_revision(Context& context, const ExportArguments& arguments) {
-  PLAYFS_TRY(auto world, context.open_world());
-  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*world, arguments.revision));
+Result<ExitCode> export_revision(CommandContext& context, const ExportArguments& arguments) {
+  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*stack, arguments.revision));
   std::string path = context.io.absolute(arguments.directory);
   PLAYFS_TRY(UniqueFd directory, open_target(path));
-  world->site().prefetch(revision);
-  Exporter exporter{*world, revision};
+  stack->site().prefetch(revision);
+  Exporter exporter{*stack, revision};
   PLAYFS_CHECK(exporter.directory(directory.get(), "", revision->tree.root()));
   // Last, once the files are on disk: an incomplete tree must not look like one with deleted files.
   if (syncfs(directory.get()) != 0) return fail(error_from_errno(errno, "sync " + path));
-  const Source& source = world->source();
+  const runtime::Source& source = stack->source();
   if (exporter.left_out.empty())
     PLAYFS_CHECK(write_mark(path, {source.text, source.base_path, revision->revision.project, revision->revision.id}));
   auto refused = static_cast<std::uint64_t>(revision->tree.manifest().refused.size());

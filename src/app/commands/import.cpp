@@ -33,18 +33,18 @@ struct ImportTarget {
   RevisionId head;  ///< empty: no revision yet
 };
 
-Result<ImportTarget> target_of(Context& context, World& world, const ImportArguments& arguments,
+Result<ImportTarget> target_of(CommandContext& context, runtime::ClientStack& stack, const ImportArguments& arguments,
                                const std::string& directory) {
   ImportTarget target;
   if (arguments.project) {
-    PLAYFS_TRY(Project project, find_project(world, *arguments.project));
+    PLAYFS_TRY(Project project, find_project(stack, *arguments.project));
     return ImportTarget{project.id, project.name, project.latest_revision};
   }
   target.name = arguments.name ? *arguments.name : std::filesystem::path(directory).filename().string();
   if (target.name.empty() || !is_valid_utf8(target.name))
     return fail(ErrorCode::invalid_argument, "the project needs a name",
                 shell_line({"playfs", "import", arguments.directory, "--name", "NAME"}));
-  PLAYFS_TRY(Record project, create_project(world, target.name));
+  PLAYFS_TRY(Record project, create_project(stack, target.name));
   target.id = ProjectId(project.id);
   context.out.note("Created the project '" + safe(target.name) + "', " + safe(project.id) + ".");
   return target;
@@ -59,10 +59,10 @@ std::string import_again(const ImportArguments& arguments, const ImportTarget& t
 /// One import in progress.
 class Import {
  public:
-  Import(Context& context, World& world, const ImportArguments& arguments, const ImportTarget& target, ImportBase base,
-         std::string stage_directory)
+  Import(CommandContext& context, runtime::ClientStack& stack, const ImportArguments& arguments,
+         const ImportTarget& target, ImportBase base, std::string stage_directory)
       : context_(context),
-        world_(world),
+        stack_(stack),
         arguments_(arguments),
         target_(target),
         base_(std::move(base)),
@@ -76,11 +76,11 @@ class Import {
     PLAYFS_CHECK(check_it_is_there(directory));
     PLAYFS_TRY(skipped, make_stage_look_like(*stage_, directory));
     // Ignore rules that stay as published apply too, so they must be in the cache.
-    for (const FileRef& rules : stage_->rules_needed()) PLAYFS_CHECK(blob_of(world_, rules));
+    for (const FileRef& rules : stage_->rules_needed()) PLAYFS_CHECK(blob_of(stack_, rules));
     if (!base_.known) PLAYFS_CHECK(check_nothing_is_undone(directory));
     PLAYFS_TRY(ignored, stage_->unpublished());
     publish::CommitRequest request;
-    request.agent = arguments_.agent.value_or(context_.agent(world_.source().text));
+    request.agent = arguments_.agent.value_or(context_.agent(stack_.source().text));
     request.message = arguments_.message.value_or("Import " + std::filesystem::path(directory).filename().string());
     PLAYFS_TRY(commit,
                await<publish::CommitResult>([&](auto done) { publisher_->commit(request, {}, std::move(done)); }));
@@ -139,7 +139,7 @@ class Import {
     PLAYFS_TRY(auto begun, stage::Stage::recorded_base(stage_directory_));
     RevisionTreePtr on;
     if (const RevisionId& id = begun ? *begun : base_.revision; !id.empty()) {
-      auto tree = await<RevisionTreePtr>([&](auto done) { world_.site().revision(id, {}, std::move(done)); });
+      auto tree = await<RevisionTreePtr>([&](auto done) { stack_.site().revision(id, {}, std::move(done)); });
       if (!tree) return fail(tree.error().while_doing("read the directory's base revision"));
       on = std::move(*tree);
     }
@@ -148,26 +148,26 @@ class Import {
     options.uid = geteuid();
     options.gid = getegid();
     options.read_lower = [this](const FileRef& file, std::size_t most) -> std::optional<std::string> {
-      auto blob = world_.site().try_blob(file);
+      auto blob = stack_.site().try_blob(file);
       auto text = blob ? blob->read(0, most) : Result<std::string>(std::string());
       return blob && text ? std::optional(std::move(*text)) : std::nullopt;
     };
     options.tell_of_rules = [](const Error& error) { log_warning(error.message); };
-    PLAYFS_TRY(stage_, stage::Stage::open(options, world_.clock(), on));
+    PLAYFS_TRY(stage_, stage::Stage::open(options, stack_.clock(), on));
     publish::PublisherOptions publishing;
     // So that the published revision is exactly the directory, and so the base of its next import.
     publishing.merges_first = false;
     PLAYFS_TRY(publisher_,
                publish::Publisher::open(
-                   stage_directory_ + "/journal", target_.id, world_.site(), *stage_, world_.executor(), world_.clock(),
-                   world_.random(), [](const std::vector<stage::Invalidation>&) {}, publishing));
+                   stage_directory_ + "/journal", target_.id, stack_.site(), *stage_, stack_.executor(), stack_.clock(),
+                   stack_.random(), [](const std::vector<stage::Invalidation>&) {}, publishing));
     return {};
   }
 
   /// The import is the directory's own branch and its base, merged. Files of that branch are published, whatever rules
   /// came with the base.
   Status take_in_beside() {
-    auto beside = await<RevisionTreePtr>([&](auto done) { world_.site().revision(base_.beside, {}, std::move(done)); });
+    auto beside = await<RevisionTreePtr>([&](auto done) { stack_.site().revision(base_.beside, {}, std::move(done)); });
     const bool is_lost = !beside && beside.error().code == ErrorCode::not_found;
     if (!beside && !is_lost) return fail(beside.error().while_doing("read what the directory was imported as before"));
     const RevisionTreePtr base = stage_->base();
@@ -225,8 +225,8 @@ class Import {
                     "   if you mean that; directories made by playfs export record their revision");
   }
 
-  Context& context_;
-  World& world_;
+  CommandContext& context_;
+  runtime::ClientStack& stack_;
   const ImportArguments& arguments_;
   const ImportTarget& target_;
   ImportBase base_;
@@ -236,17 +236,18 @@ class Import {
 };
 
 /// --site, else the site that the directory was exported from, else the default.
-Result<std::unique_ptr<World>> open_world(const Context& context, const std::optional<TreeOrigin>& mark) {
-  if (!mark || context.settings.text_of(Settings::Layer::flag, "site")) return context.open_world();
-  PLAYFS_TRY(Source source, context.source(*mark));
-  return World::open(source, context.settings, context.places, context.io.clock, context.io.random);
+Result<std::unique_ptr<runtime::ClientStack>> open_client_stack(const CommandContext& context,
+                                                                const std::optional<TreeOrigin>& mark) {
+  if (!mark || context.settings.text_of(runtime::Settings::Layer::flag, "site")) return context.open_client_stack();
+  PLAYFS_TRY(runtime::Source source, context.source(*mark));
+  return runtime::ClientStack::open(source, context.settings, context.places, context.io.clock, context.io.random);
 }
 
-void tell(Context& context, World& world, const ImportArguments& arguments, const ImportTarget& target,
-          const publish::CommitResult& commit) {
+void tell(CommandContext& context, runtime::ClientStack& stack, const ImportArguments& arguments,
+          const ImportTarget& target, const publish::CommitResult& commit) {
   const std::string project = target.id.text();
   if (commit.outcome == publish::Outcome::branched) {
-    auto now = find_project(world, project);
+    auto now = find_project(stack, project);
     const std::string head = now ? now->latest_revision.text() : target.head.text();
     tell_commit(context.out, commit,
                 "playfs export " + shell_word(head) + " OTHER, merge its changes into " +
@@ -262,7 +263,7 @@ void tell(Context& context, World& world, const ImportArguments& arguments, cons
 
 }  // namespace
 
-Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
+Result<ExitCode> import(CommandContext& context, const ImportArguments& arguments) {
   std::error_code problem;
   std::string directory = context.io.absolute(arguments.directory);
   if (!std::filesystem::is_directory(directory, problem))
@@ -274,13 +275,13 @@ Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
     return fail(ErrorCode::invalid_argument, "--base needs --project: it names a revision of that project",
                 "playfs import --help");
   PLAYFS_TRY(auto mark, read_mark(directory));
-  PLAYFS_TRY(auto world, open_world(context, mark));
-  PLAYFS_TRY(ImportTarget target, target_of(context, *world, arguments, directory));
-  PLAYFS_TRY(auto origin, ImportOrigin::open(*world, target.id, directory, mark));
-  PLAYFS_TRY(ImportBase base, base_of_import(*world, target.id, target.head, origin.origin(), arguments.base));
-  PLAYFS_TRY(std::string state, world->state_directory());
-  Import import(context, *world, arguments, target, base,
-                state + "/imports/" + as_component(target.id.text() + "\n" + directory));
+  PLAYFS_TRY(auto stack, open_client_stack(context, mark));
+  PLAYFS_TRY(ImportTarget target, target_of(context, *stack, arguments, directory));
+  PLAYFS_TRY(auto origin, ImportOrigin::open(*stack, target.id, directory, mark));
+  PLAYFS_TRY(ImportBase base, base_of_import(*stack, target.id, target.head, origin.origin(), arguments.base));
+  PLAYFS_TRY(std::string state, stack->state_directory());
+  Import import(context, *stack, arguments, target, base,
+                state + "/imports/" + runtime::as_component(target.id.text() + "\n" + directory));
   if (auto done = import.run(directory); !done) {
     Error error = done.error();
     if (error.hint.empty()) error.hint = import_again(arguments, target, arguments.base.value_or(""));
@@ -302,8 +303,8 @@ Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
   for (const std::string& path : import.ignored) ignored.emplace_back(path);
   const std::string ids = target.id.text() + " " + commit.revision.text();
   context.out.line(context.out.is_terminal() ? safe(ids) : ids);
-  tell(context, *world, arguments, target, commit);
-  JsonObject document{{"site", world->source().text}, {"project", target.id.text()}, {"name", target.name}};
+  tell(context, *stack, arguments, target, commit);
+  JsonObject document{{"site", stack->source().text}, {"project", target.id.text()}, {"name", target.name}};
   for (const auto& [name, value] : commit_document(commit)) document.append(name, value);
   document.append("base", base.revision.text());
   document.append("skipped", std::move(skipped));

@@ -1,24 +1,25 @@
 // playfs init: creates an empty project and, given a directory, mounts its work tree there.
 #include "app/commands/commands.h"
-#include "app/mount_options.h"
 #include "app/mount_point.h"
 #include "app/projects.h"
 #include "base/shell.h"
+#include "runtime/mount_options.h"
 
 namespace playfs::app {
 
-Result<ExitCode> init(Context& context, const InitArguments& arguments) {
+Result<ExitCode> init(CommandContext& context, const InitArguments& arguments) {
   if (arguments.name.empty()) return fail(ErrorCode::invalid_argument, "a project needs a name", "playfs init NAME");
-  PLAYFS_TRY(Source source, context.source());
+  PLAYFS_TRY(runtime::Source source, context.source());
   // Find problems with the mount before creating the project.
   if (arguments.directory)
     PLAYFS_CHECK(prepare_mount_point(context.io.absolute(*arguments.directory), false, own_places(context, source)));
   Record project;
   {
-    PLAYFS_TRY(auto world, World::open(source, context.settings, context.places, context.io.clock, context.io.random));
-    PLAYFS_TRY(project, create_project(*world, arguments.name));
+    PLAYFS_TRY(auto stack, runtime::ClientStack::open(source, context.settings, context.places, context.io.clock,
+                                                      context.io.random));
+    PLAYFS_TRY(project, create_project(*stack, arguments.name));
   }
-  const std::string own = mount_option("project", project.id);
+  const std::string own = runtime::mount_option("project", project.id);
   context.out.line(context.out.is_terminal() ? safe(project.id) : project.id);
   JsonObject document{{"site", source.text}, {"project", project.id}, {"name", arguments.name}};
   if (!arguments.directory) {

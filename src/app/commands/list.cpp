@@ -11,7 +11,7 @@ namespace playfs::app {
 namespace {
 
 struct Listing {
-  World& world;
+  runtime::ClientStack& stack;
   RevisionTreePtr revision;
   const ListArguments& arguments;
   Json::Array items;
@@ -28,11 +28,11 @@ const char* mode_of(const FileEntry& entry) {
   return "100644";
 }
 
-Status list_file(Context& context, Listing& listing, const std::string& path, const FileEntry& entry) {
+Status list_file(CommandContext& context, Listing& listing, const std::string& path, const FileEntry& entry) {
   bool sized = context.out.json() || listing.arguments.details;
   std::uint64_t size = 0;
   if (sized) {
-    PLAYFS_TRY(size, size_of(listing.world, FileRef{listing.revision, path, &entry}));
+    PLAYFS_TRY(size, size_of(listing.stack, FileRef{listing.revision, path, &entry}));
   }
   listing.items.push_back(JsonObject{
       {"path", path}, {"type", type_of(entry)}, {"mode", mode_of(entry)}, {"size", size}, {"hash", entry.hash_claim}});
@@ -40,7 +40,8 @@ Status list_file(Context& context, Listing& listing, const std::string& path, co
   return {};
 }
 
-Status list_directory(Context& context, Listing& listing, const std::string& path, const Tree::Directory& directory) {
+Status list_directory(CommandContext& context, Listing& listing, const std::string& path,
+                      const Tree::Directory& directory) {
   for (const auto& [name, child] : directory.children) {
     std::string whole = path.empty() ? name : path + "/" + name;
     if (const auto* file = std::get_if<const FileEntry*>(&child)) {
@@ -57,20 +58,20 @@ Status list_directory(Context& context, Listing& listing, const std::string& pat
   return {};
 }
 
-Result<ExitCode> list_projects(Context& context, World& world) {
+Result<ExitCode> list_projects(CommandContext& context, runtime::ClientStack& stack) {
   using List = std::shared_ptr<const std::vector<content::Listed>>;
-  PLAYFS_TRY(List projects, await<List>([&](auto done) { world.site().list("projects", {}, std::move(done)); }));
+  PLAYFS_TRY(List projects, await<List>([&](auto done) { stack.site().list("projects", {}, std::move(done)); }));
   Json::Array items;
   for (const content::Listed& project : *projects) {
     items.push_back(
         JsonObject{{"id", project.id}, {"name", project.name}, {"created_at", format_iso8601(project.created_at)}});
     context.out.line(safe(project.id) + "  " + safe(project.name));
   }
-  const bool is_whole = world.site().is_list_whole("projects");
+  const bool is_whole = stack.site().is_list_whole("projects");
   if (!is_whole)
     context.out.note("The list is incomplete: these are the newest " + std::to_string(items.size()) + " projects.");
   if (items.empty()) context.out.note("No projects yet. Try: playfs init NAME, or playfs import DIR");
-  JsonObject document{{"site", world.source().text}, {"projects", std::move(items)}};
+  JsonObject document{{"site", stack.source().text}, {"projects", std::move(items)}};
   if (!is_whole) document.append("more", true);
   context.out.document(std::move(document));
   return ExitCode::done;
@@ -78,11 +79,11 @@ Result<ExitCode> list_projects(Context& context, World& world) {
 
 }  // namespace
 
-Result<ExitCode> list(Context& context, const ListArguments& arguments) {
-  PLAYFS_TRY(auto world, context.open_world());
-  if (arguments.what.empty()) return list_projects(context, *world);
-  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*world, arguments.what));
-  Listing listing{*world, revision, arguments, {}};
+Result<ExitCode> list(CommandContext& context, const ListArguments& arguments) {
+  PLAYFS_TRY(auto stack, context.open_client_stack());
+  if (arguments.what.empty()) return list_projects(context, *stack);
+  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*stack, arguments.what));
+  Listing listing{*stack, revision, arguments, {}};
   std::string path = normal_path(arguments.path);
   if (const FileEntry* file = revision->tree.file_at(path)) {
     PLAYFS_CHECK(list_file(context, listing, path, *file));
@@ -92,7 +93,7 @@ Result<ExitCode> list(Context& context, const ListArguments& arguments) {
     return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
                 "playfs ls -R " + shell_word(arguments.what));
   }
-  context.out.document(JsonObject{{"site", world->source().text},
+  context.out.document(JsonObject{{"site", stack->source().text},
                                   {"project", revision->revision.project.text()},
                                   {"revision", revision->revision.id.text()},
                                   {"entries", std::move(listing.items)}});

@@ -26,7 +26,7 @@ struct Starts {
   }
 };
 
-Result<Starts> mounted_starts(Context& context, const MountedPlace& place, bool all) {
+Result<Starts> mounted_starts(CommandContext& context, const MountedPlace& place, bool all) {
   if (all) PLAYFS_CHECK(look_for_siblings(place));
   PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
   Starts starts;
@@ -42,7 +42,7 @@ Result<Starts> mounted_starts(Context& context, const MountedPlace& place, bool 
   return starts;
 }
 
-Status print(Context& context, History& history, const Starts& starts, const LogArguments& arguments) {
+Status print(CommandContext& context, History& history, const Starts& starts, const LogArguments& arguments) {
   Graph graph;
   for (std::uint64_t count = 0; arguments.limit == 0 || count < arguments.limit; ++count) {
     if (!context.io.out) return {};  // the reader is gone
@@ -74,19 +74,19 @@ Status print(Context& context, History& history, const Starts& starts, const Log
 
 }  // namespace
 
-Result<ExitCode> log(Context& context, const LogArguments& arguments) {
-  std::unique_ptr<World> world;
+Result<ExitCode> log(CommandContext& context, const LogArguments& arguments) {
+  std::unique_ptr<runtime::ClientStack> stack;
   std::unique_ptr<RevisionSource> source;
   Starts starts;
   Pager pager(context, arguments.pager);
   std::string project;
   if (arguments.project) {
-    PLAYFS_TRY(world, context.open_world());
-    PLAYFS_TRY(Project found, find_project(*world, *arguments.project));
+    PLAYFS_TRY(stack, context.open_client_stack());
+    PLAYFS_TRY(Project found, find_project(*stack, *arguments.project));
     project = found.id.text();
     starts.add(found.latest_revision.text(), "head");
     if (starts.revisions.empty()) context.out.note("Nothing has been published yet.");
-    source = remote_revisions(*world);
+    source = remote_revisions(*stack);
   } else {
     PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(arguments.path)));
     project = place.project;

@@ -2,12 +2,12 @@
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
 #include "app/json_fields.h"
-#include "app/work_tree.h"
+#include "app/mounted_work_tree.h"
 
 namespace playfs::app {
 
-Result<ExitCode> merge(Context& context, const MergeArguments& arguments) {
-  PLAYFS_TRY(WorkTree tree, WorkTree::open(context.io.absolute(arguments.path)));
+Result<ExitCode> merge(CommandContext& context, const MergeArguments& arguments) {
+  PLAYFS_TRY(MountedWorkTree tree, MountedWorkTree::open(context.io.absolute(arguments.path)));
   auto merged = tree.merge(arguments.revision);
   if (!merged) {
     Error error = merged.error();

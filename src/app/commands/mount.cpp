@@ -6,39 +6,39 @@
 #include <cerrno>
 
 #include "app/commands/commands.h"
-#include "app/daemon.h"
-#include "app/descriptors.h"
-#include "app/hardening.h"
-#include "app/mount_options.h"
 #include "app/mount_point.h"
 #include "app/mount_record.h"
-#include "app/probe.h"
-#include "app/signals.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "fuse/session.h"
-#include "vfs/playground.h"
+#include "runtime/daemon.h"
+#include "runtime/descriptors.h"
+#include "runtime/hardening.h"
+#include "runtime/mount_options.h"
+#include "runtime/probe.h"
+#include "runtime/signals.h"
+#include "vfs/mount_file_system.h"
 
 namespace playfs::app {
 
 namespace {
 
 struct Plan {
-  Source source;
+  runtime::Source source;
   std::string directory;                // as named, absolute
-  MountOptions options;                 // parsed from `lists`
+  runtime::MountOptions options;        // parsed from `lists`
   std::vector<std::string> lists = {};  // as after -o
 };
 
 /// The record of a mount at `directory` whose process died, so that it can be mounted again; nullopt if there was none.
 /// Fails if that is not certain.
-Result<std::optional<MountRecord>> died_here(const Context& context, const std::string& directory) {
+Result<std::optional<MountRecord>> died_here(const CommandContext& context, const std::string& directory) {
   PLAYFS_TRY(auto table, read_mount_table());
-  const auto [state, real] = look_at(directory);
-  if (state == Probe::State::silent) return silence_of(directory);
-  const MountEntry* mount = mount_holding(table, real);
+  const auto [state, real] = runtime::look_at(directory);
+  if (state == runtime::Probe::State::silent) return runtime::silence_of(directory);
+  const runtime::MountEntry* mount = runtime::mount_holding(table, real);
   const bool is_mount = mount != nullptr && mount->mount_point == real && mount->type == kMountType;
-  if (state == Probe::State::answers) {
+  if (state == runtime::Probe::State::answers) {
     if (is_mount) return std::optional<MountRecord>();  // it is alive
     // The record stays until the mount is made again: the dead one may have been detached by hand, or by a failed
     // attempt.
@@ -46,7 +46,7 @@ Result<std::optional<MountRecord>> died_here(const Context& context, const std::
   }
   if (!is_mount) return std::optional<MountRecord>();  // not a mount of playfs, which prepare_mount_point will report
   const std::string dead = "the mount of " + mount->source + " at " + real + " is dead: its process has exited. ";
-  if (!has_option(mount->super_options, "user_id=" + std::to_string(geteuid())))
+  if (!runtime::has_option(mount->super_options, "user_id=" + std::to_string(geteuid())))
     return fail(ErrorCode::already_exists, dead + "It belonged to another user, so the source must be given",
                 mount_command(context.places, *mount));
   auto record = record_of(context.places, *mount);
@@ -58,13 +58,14 @@ Result<std::optional<MountRecord>> died_here(const Context& context, const std::
 }
 
 /// The options of `again`, followed and overridden by those typed now.
-Status take_options(Context& context, Plan& plan, const MountArguments& arguments,
+Status take_options(CommandContext& context, Plan& plan, const MountArguments& arguments,
                     const std::optional<MountRecord>& again) {
   if (again) plan.lists = again->options;
-  for (const std::string& list : plan.lists) PLAYFS_CHECK(parse_mount_options(list, plan.options, context.settings));
-  const MountOptions before = plan.options;
+  for (const std::string& list : plan.lists)
+    PLAYFS_CHECK(runtime::parse_mount_options(list, plan.options, context.settings));
+  const runtime::MountOptions before = plan.options;
   for (const std::string& list : arguments.options) {
-    PLAYFS_CHECK(parse_mount_options(list, plan.options, context.settings));
+    PLAYFS_CHECK(runtime::parse_mount_options(list, plan.options, context.settings));
     plan.lists.push_back(list);
   }
   // A revision belongs to the project that it was given with.
@@ -72,14 +73,14 @@ Status take_options(Context& context, Plan& plan, const MountArguments& argument
   return {};
 }
 
-Result<Plan> plan_of(Context& context, const MountArguments& arguments) {
+Result<Plan> plan_of(CommandContext& context, const MountArguments& arguments) {
   Plan plan;
   plan.directory = context.io.absolute(arguments.places.back());
-  std::string text = context.settings.text("site").value_or(std::string(kDefaultSource));
+  std::string text = context.settings.text("site").value_or(std::string(runtime::kDefaultSource));
   std::optional<MountRecord> again;
   if (arguments.places.size() == 2) {
     text = arguments.places.front();
-  } else if (!context.settings.text_of(Settings::Layer::flag, "site")) {
+  } else if (!context.settings.text_of(runtime::Settings::Layer::flag, "site")) {
     PLAYFS_TRY(again, died_here(context, plan.directory));
   }
   if (again) text = again->source;
@@ -98,15 +99,15 @@ Result<Plan> plan_of(Context& context, const MountArguments& arguments) {
 /// What is needed to mount `plan` again.
 MountRecord record_for(const Plan& plan) {
   MountRecord record{plan.source.text, plan.source.directory, plan.lists, {}, {}};
-  if (const Source usual; plan.source.base_path != usual.base_path)
-    record.options.push_back(mount_option("base_path", plan.source.base_path));
+  if (const runtime::Source usual; plan.source.base_path != usual.base_path)
+    record.options.push_back(runtime::mount_option("base_path", plan.source.base_path));
   return record;
 }
 
 /// Keeps the mount's record as long as it lives. The mount works without one, too.
 class KeptRecord {
  public:
-  KeptRecord(const Places& places, const Plan& plan) : places_(places), mount_point_(plan.directory) {
+  KeptRecord(const runtime::Places& places, const Plan& plan) : places_(places), mount_point_(plan.directory) {
     auto written = write_mount_record(places, mount_point_, record_for(plan));
     if (written) device_ = *written;
     else log_warning("cannot record the mount: " + written.error().message);
@@ -118,14 +119,15 @@ class KeptRecord {
   KeptRecord& operator=(const KeptRecord&) = delete;
 
  private:
-  const Places& places_;
+  const runtime::Places& places_;
   const std::string mount_point_;
   std::string device_;
 };
 
-vfs::PlaygroundOptions playground_options(const Context& context, const Plan& plan, std::string state_directory) {
-  const MountOptions& asked = plan.options;
-  vfs::PlaygroundOptions options;
+vfs::FileSystemOptions playground_options(const CommandContext& context, const Plan& plan,
+                                          std::string state_directory) {
+  const runtime::MountOptions& asked = plan.options;
+  vfs::FileSystemOptions options;
   options.state_directory = std::move(state_directory);
   options.mount_source = plan.source.text;
   options.version = PLAYFS_VERSION;
@@ -143,20 +145,20 @@ vfs::PlaygroundOptions playground_options(const Context& context, const Plan& pl
 
 /// Serves until it is unmounted or stopped by a signal. Calls `ready` once it is mounted.
 template <class Ready>
-Status serve_mount(Context& context, const Plan& plan, Ready ready) {
-  outlive_readers();
-  forgo_core_dumps();
-  raise_descriptor_limit();  // each waiting reader may cost one
+Status serve_mount(CommandContext& context, const Plan& plan, Ready ready) {
+  runtime::outlive_readers();
+  runtime::forgo_core_dumps();
+  runtime::raise_descriptor_limit();  // each waiting reader may cost one
   // Few malloc arenas, so that memory freed by one thread can be used by others.
   mallopt(M_ARENA_MAX, 4);
-  TerminationSignals signals;
-  PLAYFS_TRY(auto world,
-             World::open(plan.source, context.settings, context.places, context.io.clock, context.io.random));
-  PLAYFS_TRY(std::string state, world->state_directory());
+  runtime::TerminationSignals signals;
+  PLAYFS_TRY(auto stack, runtime::ClientStack::open(plan.source, context.settings, context.places, context.io.clock,
+                                                    context.io.random));
+  PLAYFS_TRY(std::string state, stack->state_directory());
   state += "/work";
   PLAYFS_CHECK(make_private_directory(state));
-  vfs::Playground playground(world->site(), world->clock(), world->executor(), world->random(),
-                             playground_options(context, plan, std::move(state)));
+  vfs::MountFileSystem playground(stack->site(), stack->clock(), stack->executor(), stack->random(),
+                                  playground_options(context, plan, std::move(state)));
   fuse::MountOptions options;
   options.mountpoint = plan.directory;
   options.source = plan.source.text;
@@ -191,7 +193,7 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   return served;
 }
 
-Result<std::string> log_path(const Context& context) {
+Result<std::string> log_path(const CommandContext& context) {
   std::string directory = context.places.state + "/log";
   PLAYFS_CHECK(make_private_directory(directory));
   return directory + "/mount.log";
@@ -206,14 +208,14 @@ Status wait_until_it_answers(const std::string& directory) {
 
 }  // namespace
 
-Result<ExitCode> mount(Context& context, const MountArguments& arguments) {
+Result<ExitCode> mount(CommandContext& context, const MountArguments& arguments) {
   PLAYFS_TRY(Plan plan, plan_of(context, arguments));
   PLAYFS_TRY(plan.directory,
              prepare_mount_point(plan.directory, plan.options.nonempty, own_places(context, plan.source)));
   if (arguments.fake) return ExitCode::done;
   auto document = [&] { return JsonObject{{"site", plan.source.text}, {"directory", plan.directory}}; };
   if (arguments.foreground) {
-    close_inherited_descriptors();
+    runtime::close_inherited_descriptors();
     PLAYFS_CHECK(serve_mount(context, plan, [&]() -> Status {
       context.out.document(document());
       context.io.out.flush();
@@ -223,7 +225,7 @@ Result<ExitCode> mount(Context& context, const MountArguments& arguments) {
   }
 
   PLAYFS_TRY(std::string log, log_path(context));
-  PLAYFS_TRY(auto report, go_to_background());
+  PLAYFS_TRY(auto report, runtime::go_to_background());
   if (report) {
     auto served = serve_mount(context, plan, [&]() -> Status {
       PLAYFS_CHECK(log_to_file(log));

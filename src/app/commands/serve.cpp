@@ -4,12 +4,12 @@
 #include <charconv>
 
 #include "app/commands/commands.h"
-#include "app/descriptors.h"
-#include "app/hardening.h"
-#include "app/secret_file.h"
-#include "app/signals.h"
-#include "app/site_server.h"
-#include "service/site.h"
+#include "runtime/descriptors.h"
+#include "runtime/hardening.h"
+#include "runtime/secret_file.h"
+#include "runtime/signals.h"
+#include "runtime/site_server.h"
+#include "service/site_hosts.h"
 #include "service/sqlite_maintenance.h"
 
 namespace playfs::app {
@@ -40,7 +40,7 @@ Result<Listen> parse_listen(const std::string& text) {
   return listen;
 }
 
-Result<std::string> store_directory(const Context& context, const std::string& store) {
+Result<std::string> store_directory(const CommandContext& context, const std::string& store) {
   if (store.empty()) return context.places.data + "/default";
   if (store.find("://") != std::string::npos)
     return fail(ErrorCode::not_supported,
@@ -50,7 +50,7 @@ Result<std::string> store_directory(const Context& context, const std::string& s
   return context.io.absolute(store);
 }
 
-Result<service::Limits> limits_of(const Context& context, const std::string& limits) {
+Result<service::Limits> limits_of(const CommandContext& context, const std::string& limits) {
   if (limits == "off") return service::Limits::off();
   if (limits == "spec") return service::Limits::of_document();
   auto text = read_file(context.io.absolute(limits), kLargestLimits);
@@ -60,12 +60,12 @@ Result<service::Limits> limits_of(const Context& context, const std::string& lim
   return parsed;
 }
 
-Result<std::string> read_secret(const Context& context, const std::string& option, const std::string& file) {
-  return read_secret_file(context.io.absolute(file), option + " " + file);
+Result<std::string> read_secret(const CommandContext& context, const std::string& option, const std::string& file) {
+  return runtime::read_secret_file(context.io.absolute(file), option + " " + file);
 }
 
 /// "smtps://user@mail.example.org:465", with the password in a separate file.
-Result<std::optional<net::SmtpServer>> mail_server(const Context& context, const ServeArguments& arguments) {
+Result<std::optional<net::SmtpServer>> mail_server(const CommandContext& context, const ServeArguments& arguments) {
   if (arguments.smtp.empty()) return std::nullopt;
   net::SmtpServer server;
   auto scheme_end = arguments.smtp.find("://");
@@ -96,8 +96,9 @@ Result<std::optional<net::SmtpServer>> mail_server(const Context& context, const
 }
 
 /// `playfs serve backup FILE` and `playfs serve check`, which also work while the store is being served.
-Result<ExitCode> care_for_store(Context& context, const std::vector<std::string>& words, const std::string& directory) {
-  std::string store = directory + "/" + std::string(Playground::kStoreFile);
+Result<ExitCode> care_for_store(CommandContext& context, const std::vector<std::string>& words,
+                                const std::string& directory) {
+  std::string store = directory + "/" + std::string(runtime::LocalPlayground::kStoreFile);
   if (words.front() == "backup" && words.size() == 2) {
     std::string copy = context.io.absolute(words[1]);
     PLAYFS_CHECK(service::back_up_store(store, copy));
@@ -125,15 +126,15 @@ void give_memory_back() {
 
 }  // namespace
 
-Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
-  SiteServerOptions options;
+Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments) {
+  runtime::SiteServerOptions options;
   PLAYFS_TRY(options.directory, store_directory(context, arguments.store));
   if (!arguments.words.empty()) return care_for_store(context, arguments.words, options.directory);
   give_memory_back();
-  outlive_readers();
-  forgo_core_dumps();
-  forgo_new_privileges();
-  forgo_inspection();
+  runtime::outlive_readers();
+  runtime::forgo_core_dumps();
+  runtime::forgo_new_privileges();
+  runtime::forgo_inspection();
   PLAYFS_TRY(Listen listen, parse_listen(arguments.listen));
   options.listen.address = listen.address;
   options.listen.port = listen.port;
@@ -150,10 +151,10 @@ Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
   PLAYFS_TRY(options.smtp, mail_server(context, arguments));
 
   std::string directory = options.directory;
-  close_inherited_descriptors();
-  raise_descriptor_limit();
-  TerminationSignals signals;
-  PLAYFS_TRY(auto site, SiteServer::start(std::move(options), context.io.clock, context.io.random));
+  runtime::close_inherited_descriptors();
+  runtime::raise_descriptor_limit();
+  runtime::TerminationSignals signals;
+  PLAYFS_TRY(auto site, runtime::SiteServer::start(std::move(options), context.io.clock, context.io.random));
   std::string url = "http://" + site->endpoint();
   context.out.line(url);
   context.out.note("Serving " + directory + ", write limits: " + arguments.limits + ". Press Ctrl-C to stop.");

@@ -11,11 +11,11 @@ namespace playfs::app {
 namespace {
 
 /// The paths in which a revision differs from its first parent.
-Result<std::vector<PathChange>> changes_of(World& world, const RevisionTreePtr& revision) {
+Result<std::vector<PathChange>> changes_of(runtime::ClientStack& stack, const RevisionTreePtr& revision) {
   RevisionTreePtr parent;
   if (!revision->revision.parents.empty()) {
     PLAYFS_TRY(parent, await<RevisionTreePtr>([&](auto done) {
-                 world.site().revision(revision->revision.parents.front(), {}, std::move(done));
+                 stack.site().revision(revision->revision.parents.front(), {}, std::move(done));
                }));
   }
   return compare(parent ? &parent->tree.manifest() : nullptr, revision->tree.manifest());
@@ -23,10 +23,10 @@ Result<std::vector<PathChange>> changes_of(World& world, const RevisionTreePtr& 
 
 }  // namespace
 
-Result<ExitCode> show(Context& context, const ShowArguments& arguments) {
-  PLAYFS_TRY(auto world, context.open_world());
-  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*world, arguments.what));
-  PLAYFS_TRY(auto changes, changes_of(*world, revision));
+Result<ExitCode> show(CommandContext& context, const ShowArguments& arguments) {
+  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*stack, arguments.what));
+  PLAYFS_TRY(auto changes, changes_of(*stack, revision));
   const ShownRevision shown = as_shown(revision->revision);
   JsonObject document = revision_document(shown);
   Json::Array items, refused;

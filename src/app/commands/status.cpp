@@ -12,7 +12,7 @@ constexpr std::size_t kLargestText = 16 << 20;
 
 }  // namespace
 
-Result<ExitCode> status(Context& context, const StatusArguments& arguments) {
+Result<ExitCode> status(CommandContext& context, const StatusArguments& arguments) {
   PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(arguments.path)));
   if (!context.out.json()) {
     PLAYFS_TRY(std::string text, read_file(place.project_directory + "/status", kLargestText));

@@ -11,10 +11,10 @@
 #include "app/mount_record.h"
 #include "app/mount_status.h"
 #include "app/mounted.h"
-#include "app/probe.h"
 #include "base/fd.h"
 #include "base/shell.h"
 #include "fuse/session.h"
+#include "runtime/probe.h"
 
 namespace playfs::app {
 
@@ -25,9 +25,9 @@ constexpr std::chrono::milliseconds kPatienceWithDaemon{30'000};
 
 /// The mount at exactly this path. A mount that does not answer cannot identify itself, so the path's text decides,
 /// after resolving its parent's links if that answers.
-Result<MountEntry> mount_at(const std::string& path, const std::string& real) {
+Result<runtime::MountEntry> mount_at(const std::string& path, const std::string& real) {
   PLAYFS_TRY(auto table, read_mount_table());
-  const MountEntry* mount = mount_holding(table, real);
+  const runtime::MountEntry* mount = runtime::mount_holding(table, real);
   if (mount != nullptr && mount->type == kMountType && mount->mount_point == real) return *mount;
   if (mount != nullptr && mount->type == kMountType)
     return fail(ErrorCode::not_found, path + " is inside a mount, but is not its mount point",
@@ -35,7 +35,7 @@ Result<MountEntry> mount_at(const std::string& path, const std::string& real) {
   return fail(ErrorCode::not_found, "no playfs mount at " + path, "findmnt -t " + std::string(kMountType));
 }
 
-void wait_for_publications(Context& context, const std::string& mount_point) {
+void wait_for_publications(CommandContext& context, const std::string& mount_point) {
   bool told = false;
   for (;;) {
     auto status = read_mount_status(mount_point);
@@ -55,13 +55,14 @@ bool wait_for_end(const UniqueFd& process) {
 
 }  // namespace
 
-Result<ExitCode> umount(Context& context, const UmountArguments& arguments) {
+Result<ExitCode> umount(CommandContext& context, const UmountArguments& arguments) {
   const std::string directory = context.io.absolute(arguments.directory);
-  const auto looked = look_at(directory);
-  PLAYFS_TRY(MountEntry mount, mount_at(directory, looked.real));
-  const bool answers = looked.state == Probe::State::answers, dead = looked.state == Probe::State::dead;
+  const auto looked = runtime::look_at(directory);
+  PLAYFS_TRY(runtime::MountEntry mount, mount_at(directory, looked.real));
+  const bool answers = looked.state == runtime::Probe::State::answers,
+             dead = looked.state == runtime::Probe::State::dead;
   if (arguments.wait && answers) wait_for_publications(context, mount.mount_point);
-  Result<MountStatus> status = answers ? read_mount_status(mount.mount_point) : silence_of(directory);
+  Result<MountStatus> status = answers ? read_mount_status(mount.mount_point) : runtime::silence_of(directory);
   const std::string again = mount_command(context.places, mount);  // before its process removes the record
   UniqueFd process;
   if (status && status->pid > 0) process = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, status->pid, 0)));
@@ -71,7 +72,7 @@ Result<ExitCode> umount(Context& context, const UmountArguments& arguments) {
     context.out.note("The mount was dead: its process had exited. Its staged changes are kept.");
     context.out.note("Try: " + safe(again));
   }
-  if (looked.state == Probe::State::silent)
+  if (looked.state == runtime::Probe::State::silent)
     context.out.note(
         "The mount did not answer. Its staged changes are kept but were not listed. Its process may still be running.");
   if (!wait_for_end(process)) context.out.note("Unmounted; its process is still shutting down.");

@@ -1,12 +1,12 @@
 // playfs update: moves the work tree's base to head.
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
-#include "app/work_tree.h"
+#include "app/mounted_work_tree.h"
 
 namespace playfs::app {
 
-Result<ExitCode> update(Context& context, const UpdateArguments& arguments) {
-  PLAYFS_TRY(WorkTree tree, WorkTree::open(context.io.absolute(arguments.path)));
+Result<ExitCode> update(CommandContext& context, const UpdateArguments& arguments) {
+  PLAYFS_TRY(MountedWorkTree tree, MountedWorkTree::open(context.io.absolute(arguments.path)));
   PLAYFS_TRY(playfs_status before, tree.status());
   PLAYFS_TRY(playfs_update result, tree.update());
   std::string base = result.base;

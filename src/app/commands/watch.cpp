@@ -71,7 +71,7 @@ void use(const MountedPlace& place) {
 
 }  // namespace
 
-Result<ExitCode> watch(Context& context, const WatchArguments& arguments) {
+Result<ExitCode> watch(CommandContext& context, const WatchArguments& arguments) {
   const std::string path = context.io.absolute(arguments.path);
   PLAYFS_TRY(auto place, find_mount(path));
   if (!place) return fail(ErrorCode::not_found, path + " is not in a playfs mount", "playfs mount DIR");

@@ -46,7 +46,7 @@ HttpResponse response_of(const Document& document, const SiteView& site) {
   return response;
 }
 
-Error no_such_page() { return {ErrorCode::not_found, "there is no such page", {}, std::nullopt, 0, {}}; }
+Error no_such_page() { return {ErrorCode::not_found, "there is no such page"}; }
 
 Document page_of(const Error& error) {
   switch (error.code) {

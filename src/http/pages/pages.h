@@ -11,7 +11,7 @@
 #include "base/http.h"
 #include "base/result.h"
 #include "http/answer.h"
-#include "service/site.h"
+#include "service/site_hosts.h"
 #include "service/store.h"
 
 namespace playfs::http {
@@ -20,7 +20,7 @@ struct Visit;
 
 struct PagesOptions {
   std::string base_path = "/.site/data";  ///< of the Data API
-  std::vector<std::string> site_hosts;    ///< as the service's, see service::Site
+  std::vector<std::string> site_hosts;    ///< as the service's, see service::SiteHosts
 };
 
 class Pages {
@@ -40,7 +40,7 @@ class Pages {
 
   service::Store& store_;
   const PagesOptions options_;
-  const service::Site site_;
+  const service::SiteHosts site_;
 };
 
 }  // namespace playfs::http

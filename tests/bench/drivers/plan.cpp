@@ -24,7 +24,7 @@
 
 #include "model/chunking.h"
 #include "model/plan.h"
-#include "publish/bodies.h"
+#include "publish/request_bodies.h"
 #include "support/known_pieces.h"
 #include "wire/continuation.h"
 #include "wire/json.h"

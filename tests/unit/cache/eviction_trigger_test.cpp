@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kShare = 100;
 
-Error busy() { return {ErrorCode::busy, "another process is making room", "", std::nullopt, 0, {}}; }
+Error busy() { return {ErrorCode::busy, "another process is making room", ""}; }
 
 TEST(EvictionTrigger, MakesRoomAfterEachShare) {
   int passes = 0;

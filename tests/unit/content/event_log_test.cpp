@@ -31,7 +31,7 @@ std::string text_of(const Json& line, std::string_view name) {
 }
 
 Error error(ErrorCode code, std::string message, std::string hint = "") {
-  return {code, std::move(message), std::move(hint), std::nullopt, 0, {}};
+  return {code, std::move(message), std::move(hint)};
 }
 
 class EventLogTest : public testing::Test {

@@ -6,8 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "content/gate.h"
-
 namespace playfs::content {
 namespace {
 
@@ -108,25 +106,6 @@ TEST(SingleFlight, CancellingAndLandingRaceToOneAnswer) {
     canceller.join();
     EXPECT_EQ(calls, 1);
   }
-}
-
-TEST(Gate, RefusesLatecomersAndWaitsForThoseInside) {
-  auto gate = std::make_shared<Gate>();
-  int runs = 0;
-  auto guarded = Gate::guard(gate, [&](int by) { runs += by; });
-  guarded(1);
-  auto inside = std::make_unique<Gate::Pass>(gate->enter());
-  std::atomic<bool> closed = false;
-  std::thread closer([&] {
-    gate->close();
-    closed = true;
-  });
-  while (gate->enter()) std::this_thread::yield();
-  EXPECT_FALSE(closed) << "somebody is inside";
-  guarded(10);
-  inside.reset();
-  closer.join();
-  EXPECT_EQ(runs, 1);
 }
 
 }  // namespace

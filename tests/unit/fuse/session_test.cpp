@@ -91,7 +91,7 @@ class FewFiles final : public FileSystem {
     if (request.path == "busy") {
       std::string words = "busy is being published";
       for (int i = 0; i < 1000; ++i) words += "ü";
-      return reply(fail(Error{ErrorCode::busy, words, "wait", std::chrono::seconds(7), 0, {}}));
+      return reply(fail(Error{ErrorCode::busy, words, "wait", std::chrono::seconds(7), 0}));
     }
     if (request.path == "elsewhere") return reply(fail(ErrorCode::not_supported, "not here"));
     {

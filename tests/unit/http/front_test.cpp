@@ -84,7 +84,7 @@ class FrontTest : public testing::Test {
   Front::Options options() {
     Front::Options made;
     made.healthy = [this] { return health; };
-    made.site = service::Site({"play.test"});
+    made.site = service::SiteHosts({"play.test"});
     return made;
   }
   HttpResponse get(Front& front, const std::string& target) {

@@ -49,10 +49,10 @@ TEST(Site, IsAnOriginAndNothingElse) {
 }
 
 TEST(CurlTransport, CarriesARequestAndItsAnswer) {
-  Synchronised<HttpRequest> seen;
+  std::promise<HttpRequest> seen;
   ScriptedServer server([&](Connection& connection) {
     auto request = connection.read_request();
-    *seen.lock() = request.value_or(HttpRequest());
+    seen.set_value(request.value_or(HttpRequest()));
     connection.send("HTTP/1.1 103 Early\r\nX-Early: 1\r\n\r\n");
     connection.answer(404, "gone", {{"ETag", "\"7\""}, {"X-Empty", ""}});
   });
@@ -67,16 +67,16 @@ TEST(CurlTransport, CarriesARequestAndItsAnswer) {
   EXPECT_EQ(response->headers.get("X-Empty"), "");
   EXPECT_FALSE(response->headers.get("X-Early"));
 
-  auto sent = seen.lock();
-  EXPECT_EQ(sent->method, "PATCH");
-  EXPECT_EQ(sent->target, request.target);
-  EXPECT_EQ(sent->body, request.body);
-  EXPECT_EQ(sent->headers.get("Origin"), "http://o");
-  EXPECT_EQ(sent->headers.get("X-None"), "");
-  EXPECT_EQ(sent->headers.get("User-Agent"), "playfs/test");
-  EXPECT_EQ(sent->headers.get("Accept-Encoding"), "gzip");
-  EXPECT_FALSE(sent->headers.get("Content-Type"));
-  EXPECT_FALSE(sent->headers.get("Expect"));
+  const HttpRequest sent = seen.get_future().get();
+  EXPECT_EQ(sent.method, "PATCH");
+  EXPECT_EQ(sent.target, request.target);
+  EXPECT_EQ(sent.body, request.body);
+  EXPECT_EQ(sent.headers.get("Origin"), "http://o");
+  EXPECT_EQ(sent.headers.get("X-None"), "");
+  EXPECT_EQ(sent.headers.get("User-Agent"), "playfs/test");
+  EXPECT_EQ(sent.headers.get("Accept-Encoding"), "gzip");
+  EXPECT_FALSE(sent.headers.get("Content-Type"));
+  EXPECT_FALSE(sent.headers.get("Expect"));
 }
 
 TEST(CurlTransport, KeepsConnections) {

@@ -38,10 +38,10 @@ class AbsencesTest : public testing::Test {
     open(late_arrival);
   }
 
-  /// Opens the work tree on head. `visits`: it reconciles, as in a mount.
-  void open(std::chrono::milliseconds late_arrival, bool visits = false, test::FaultyTransport::Plan plan = {}) {
+  /// Opens the work tree on head. `reconciles`: it reconciles, as in a mount.
+  void open(std::chrono::milliseconds late_arrival, bool reconciles = false, test::FaultyTransport::Plan plan = {}) {
     work.reset();
-    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", std::move(plan), nullptr, visits,
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", std::move(plan), nullptr, reconciles,
                                       false, MergePolicy(), late_arrival);
   }
   void publish(const Contents& contents) {

@@ -1,5 +1,5 @@
 // The check of a planned revision before it is sent: every kind of wrong body is refused.
-#include "publish/bodies.h"
+#include "publish/request_bodies.h"
 
 #include <gtest/gtest.h>
 

@@ -171,19 +171,19 @@ TEST_F(CancelTest, ShutdownDoesNotWaitForHangingRequests) {
 }
 
 TEST_F(CancelTest, NobodyWaitsForAVisitThatHangs) {
-  std::atomic<int> visits = 0;
+  std::atomic<int> reconciles = 0;
   std::atomic<bool> hangs = false;
   WorkTree work(world, project, directory.path() + "/tree", {}, {}, true);
   work.faults.set_plan([&](const HttpRequest&) {
     if (!hangs) return test::Fault();
-    ++visits;
+    ++reconciles;
     return test::hang();
   });
   auto hang_in_a_visit = [&] {
-    const int before = visits;
+    const int before = reconciles;
     hangs = true;
     work.publisher->reconcile();
-    while (visits == before) std::this_thread::yield();
+    while (reconciles == before) std::this_thread::yield();
     hangs = false;
   };
   hang_in_a_visit();

@@ -12,7 +12,7 @@
 
 #include "base/await.h"
 #include "publish/dry_run.h"
-#include "publish/engine.h"
+#include "publish/publication_engine.h"
 #include "support/publish_world.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -56,17 +56,17 @@ class ConvergenceTest : public testing::Test {
     head = publish(root, more);
     world.set_head(project, head);
   }
-  void open(MergePolicy::Whose whose = MergePolicy::Whose::all, bool visits = false,
+  void open(MergePolicy::Whose whose = MergePolicy::Whose::all, bool reconciles = false,
             std::vector<std::string> agents = {}) {
     MergePolicy policy;
     policy.whose = whose;
     policy.agents = std::move(agents);
-    open(policy, visits);
+    open(policy, reconciles);
   }
-  void open(MergePolicy policy, bool visits = false) {
+  void open(MergePolicy policy, bool reconciles = false) {
     work.reset();
-    work =
-        std::make_unique<WorkTree>(world, project, directory.path() + "/tree", nullptr, nullptr, visits, false, policy);
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", nullptr, nullptr, reconciles, false,
+                                      policy);
   }
   Revision revision(const std::string& id) { return *wire::decode_revision(world.get("revisions", id)); }
   std::size_t writes() const {

@@ -102,7 +102,7 @@ TEST_F(JournalTest, AnEndedPublicationLeavesItsOutcomeAndItsChunks) {
   EXPECT_EQ(publication.tx, "tx2");
   ASSERT_TRUE(journal->record_settling(publication, Ending::published));
   EXPECT_TRUE(journal->branch()->empty());
-  ASSERT_TRUE(journal->record_thawing(publication, Error{ErrorCode::file_too_big, "too big", "a hint", {}, 0, {}}));
+  ASSERT_TRUE(journal->record_thawing(publication, Error{ErrorCode::file_too_big, "too big", "a hint"}));
   ASSERT_TRUE(journal->record_ended(publication));
   last = journal->last();
   EXPECT_EQ((*last)->tx, "tx2");

@@ -1,4 +1,4 @@
-#include "publish/pace.h"
+#include "publish/upload_pace.h"
 
 #include <gtest/gtest.h>
 

@@ -51,7 +51,7 @@ TEST_F(WaitersTest, JournalledCommitsContinueWhenOthersAreRefused) {
     add(tx);
   }
   waiters.is_journalled("on disk");
-  waiters.refuse_journalled([](const std::string& tx) { return Error{ErrorCode::io, tx, {}, {}, 0, {}}; });
+  waiters.refuse_journalled([](const std::string& tx) { return Error{ErrorCode::io, tx}; });
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].error().message, "on disk");
   EXPECT_TRUE(waiters.is_under_way("on disk"));

@@ -118,19 +118,6 @@ TEST_F(ClientTest, ProjectsAreAskedForOnCondition) {
   EXPECT_TRUE(third.is(ErrorCode::protocol));
 }
 
-TEST_F(ClientTest, RevisionsAndChunksAreDecoded) {
-  Answer<Revision> revision;
-  Answer<FileChunk> chunk;
-  client().get_revision(RevisionId("r"), {}, revision.callback());
-  client().get_chunk(ChunkId("c"), {}, chunk.callback());
-  EXPECT_EQ(transport.request(0).target, "/.site/data/revisions/r");
-  EXPECT_EQ(transport.request(1).target, "/.site/data/file_chunks/c");
-  transport.answer(0, 200, R"({"record":{"id":"r","manifest":{"files":{"f":{"inline":"x"}}}}})");
-  transport.answer(1, 200, R"({"record":{"id":"c","content":"x"}})");
-  EXPECT_EQ(revision->manifest.files.size(), 1u);
-  EXPECT_EQ(chunk->content, "x");
-}
-
 TEST_F(ClientTest, AnswersThatMakeNoSenseAreErrors) {
   for (auto body :
        {"{]}", R"({"record":{"title":"no id"}})", R"({"record":{"id":"another"}})", R"([{"id":"a"}, {}})"}) {

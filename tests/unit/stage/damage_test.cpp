@@ -36,9 +36,9 @@ class DamageTest : public testing::Test {
   [[nodiscard]] std::string directory() const { return bench.options().directory; }
   [[nodiscard]] std::string original() const { return directory() + "-original"; }
 
-  /// Leaves in original() what kill -9 leaves. `folds`: everything is in the database, and nothing in the log.
-  void make(bool folds, bool synced = false) {
-    bench.housekeeping.log_bytes = folds ? 1 : 1 << 20;
+  /// Leaves in original() what kill -9 leaves. `checkpoints`: everything is in the database, and nothing in the log.
+  void make(bool checkpoints, bool synced = false) {
+    bench.housekeeping.log_bytes = checkpoints ? 1 : 1 << 20;
     bench.housekeeping.removals = 1000;
     bench.open(base);
     for (int i = 0; i < kFiles; ++i) {

@@ -11,35 +11,35 @@ namespace {
 
 constexpr std::chrono::hours kNever{1};
 
-TEST(HousekeeperTest, AFoldBeginsByItself) {
-  std::promise<void> folded;
-  Housekeeper keeper([&] { folded.set_value(); }, [] {}, kNever, true);
-  keeper.want_fold();
-  folded.get_future().wait();
+TEST(HousekeeperTest, ACheckpointBeginsByItself) {
+  std::promise<void> checkpointed;
+  Housekeeper keeper([&] { checkpointed.set_value(); }, [] {}, kNever, true);
+  keeper.want_checkpoint();
+  checkpointed.get_future().wait();
 }
 
 TEST(HousekeeperTest, ARemovalWaitsForMoreUnlessItIsWantedAtOnce) {
-  std::promise<void> removed, folded;
-  Housekeeper keeper([&] { folded.set_value(); }, [&] { removed.set_value(); }, kNever, true);
+  std::promise<void> removed, checkpointed;
+  Housekeeper keeper([&] { checkpointed.set_value(); }, [&] { removed.set_value(); }, kNever, true);
   auto is_removed = removed.get_future();
   keeper.want_removal(false);
-  keeper.want_fold();
-  folded.get_future().wait();
+  keeper.want_checkpoint();
+  checkpointed.get_future().wait();
   EXPECT_EQ(is_removed.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   keeper.want_removal(true);
   is_removed.wait();
 }
 
 TEST(HousekeeperTest, WithoutAThreadTheCallerDoesIt) {
-  int folds = 0, removals = 0;
-  Housekeeper keeper([&] { ++folds; }, [&] { ++removals; }, kNever, false);
-  keeper.want_fold();
+  int checkpoints = 0, removals = 0;
+  Housekeeper keeper([&] { ++checkpoints; }, [&] { ++removals; }, kNever, false);
+  keeper.want_checkpoint();
   keeper.want_removal(false);
-  EXPECT_EQ(folds, 1);
+  EXPECT_EQ(checkpoints, 1);
   EXPECT_EQ(removals, 1);
   keeper.stop();
-  keeper.want_fold();
-  EXPECT_EQ(folds, 1);
+  keeper.want_checkpoint();
+  EXPECT_EQ(checkpoints, 1);
 }
 
 }  // namespace

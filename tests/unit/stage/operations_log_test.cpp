@@ -12,7 +12,7 @@
 
 #include <gmock/gmock.h>
 
-#include "stage/rows.h"
+#include "stage/row_store.h"
 #include "support/workbench.h"
 
 namespace {
@@ -127,28 +127,28 @@ TEST_F(OperationsLogTest, RecordsOfAnotherStageAreNone) {
   EXPECT_EQ(OperationsLog::parse(bytes_of(path(0)), std::nullopt).records.size(), 1U);
 }
 
-TEST_F(OperationsLogTest, WhatIsAppendedDuringAFoldFollowsOnIt) {
+TEST_F(OperationsLogTest, WhatIsAppendedDuringACheckpointFollowsOnIt) {
   auto log = open();
   ASSERT_TRUE(log->append("a") && log->append("b"));
-  EXPECT_THAT(payloads(log->begin_fold().value()), ElementsAre("1a", "2b"));
+  EXPECT_THAT(payloads(log->begin_checkpoint().value()), ElementsAre("1a", "2b"));
   ASSERT_TRUE(log->append("c"));
-  EXPECT_THAT(found(), ElementsAre("1a", "2b", "3c")) << "a crash during the fold";
-  EXPECT_THAT(found(2), ElementsAre("3c")) << "a crash between the fold and its end";
+  EXPECT_THAT(found(), ElementsAre("1a", "2b", "3c")) << "a crash during the checkpoint";
+  EXPECT_THAT(found(2), ElementsAre("3c")) << "a crash between the checkpoint and its end";
   // A failed one is repeated, whatever came since.
-  EXPECT_THAT(payloads(log->begin_fold().value()), ElementsAre("1a", "2b"));
-  ASSERT_TRUE(log->end_fold());
+  EXPECT_THAT(payloads(log->begin_checkpoint().value()), ElementsAre("1a", "2b"));
+  ASSERT_TRUE(log->end_checkpoint());
   EXPECT_THAT(found(2), ElementsAre("3c")) << "a crash after it";
-  EXPECT_THAT(payloads(log->begin_fold().value()), ElementsAre("3c"));
-  ASSERT_TRUE(log->append("d") && log->end_fold());
-  EXPECT_THAT(payloads(log->begin_fold().value()), ElementsAre("4d"));
-  ASSERT_TRUE(log->end_fold());
-  EXPECT_THAT(log->begin_fold().value(), IsEmpty());
+  EXPECT_THAT(payloads(log->begin_checkpoint().value()), ElementsAre("3c"));
+  ASSERT_TRUE(log->append("d") && log->end_checkpoint());
+  EXPECT_THAT(payloads(log->begin_checkpoint().value()), ElementsAre("4d"));
+  ASSERT_TRUE(log->end_checkpoint());
+  EXPECT_THAT(log->begin_checkpoint().value(), IsEmpty());
   EXPECT_EQ(log->size(), 0U);
 }
 
 TEST_F(OperationsLogTest, WithoutItsFirstPartTheSecondIsNotRead) {
   auto log = open();
-  ASSERT_TRUE(log->append("a") && log->begin_fold() && log->append("b"));
+  ASSERT_TRUE(log->append("a") && log->begin_checkpoint() && log->append("b"));
   write(path(0), "");
   EXPECT_THAT(found(), IsEmpty());
   EXPECT_GT(open()->read(0)->torn, 0U);
@@ -239,7 +239,7 @@ TEST_F(ReplayTest, WhatIsKeptForAFullDiskIsThereToEmptyAFile) {
   EXPECT_EQ(bench.read("a"), "");
 }
 
-TEST_F(ReplayTest, OperationsGoToTheLogAndAreFoldedAtTheEnd) {
+TEST_F(ReplayTest, OperationsGoToTheLogAndAreCheckpointedAtTheEnd) {
   bench.open(base);
   ASSERT_TRUE(bench.mkdir("d"));
   EXPECT_NE(log_file(), "");
@@ -249,7 +249,7 @@ TEST_F(ReplayTest, OperationsGoToTheLogAndAreFoldedAtTheEnd) {
   EXPECT_THAT(bench.list(""), ElementsAre("a", "d"));
 }
 
-TEST_F(ReplayTest, ALogThatWasFoldedAndNotEmptiedChangesNothing) {
+TEST_F(ReplayTest, ALogThatWasCheckpointedAndNotEmptiedChangesNothing) {
   bench.open(base);
   ASSERT_TRUE(bench.mkdir("d") && bench.put("d/f", "text") && bench.rename("d", "e") && bench.unlink("a"));
   copy_away();
@@ -287,7 +287,7 @@ TEST_F(ReplayTest, WhatACrashTookFromTheLogDoesNotComeBack) {
   EXPECT_GT(records[0].number, std::uint64_t{1} << 32);
 }
 
-TEST_F(ReplayTest, WhileOthersWorkTheLogIsFoldedAndSpoolFilesAreRemoved) {
+TEST_F(ReplayTest, WhileOthersWorkTheLogIsCheckpointedAndSpoolFilesAreRemoved) {
   bench.housekeeping = {
       .log_bytes = 2000, .removals = 10, .patience = std::chrono::milliseconds(1), .own_thread = true};
   bench.open(base);

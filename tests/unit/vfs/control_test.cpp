@@ -210,7 +210,7 @@ TEST(Control, ALogGrowsInPlace) {
   Entry errors = mount.walk(".playfs/errors.ndjson").value();
   EXPECT_EQ(errors.attributes_timeout, 0);
   const std::string before = mount.read(errors.node).value();
-  mount.site().events().error("somewhere", Error{ErrorCode::io, "the first", {}, {}, 0, {}});
+  mount.site().events().error("somewhere", Error{ErrorCode::io, "the first"});
   // The new size shows once the kernel has dropped the page with the old end.
   EXPECT_TRUE(eventually([&] {
     auto reply = await<AttributesReply>(

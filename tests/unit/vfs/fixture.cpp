@@ -117,10 +117,11 @@ bool Told::of_node(NodeId node) const {
 }
 
 Service::Service() {
-  auto opened = app::Playground::open(directory_.path(), {}, clock, random);
+  auto opened = runtime::LocalPlayground::open(directory_.path(), {}, clock, random);
   if (!opened) std::abort();
   playground_ = std::move(*opened);
-  transport_ = std::make_unique<app::LocalTransport>(playground_->service(), playground_->store().site_id(), executor_);
+  transport_ =
+      std::make_unique<runtime::LocalTransport>(playground_->service(), playground_->store().site_id(), executor_);
   client_ = std::make_unique<remote::Client>(*transport_, executor_, clock, random, remote::ClientOptions{});
 }
 
@@ -161,7 +162,7 @@ Json Service::file(const std::string& text) {
   return JsonObject{{"h", ContentHash::of(text).hex()}, {"s", std::uint64_t{text.size()}}, {"inline", text}};
 }
 
-Mounted::Mounted(Service& service, const std::function<void(PlaygroundOptions&)>& adjust,
+Mounted::Mounted(Service& service, const std::function<void(FileSystemOptions&)>& adjust,
                  const std::string& state_directory)
     : road(service.transport()) {
   caller.uid = ::getuid();
@@ -172,7 +173,7 @@ Mounted::Mounted(Service& service, const std::function<void(PlaygroundOptions&)>
   objects_ = std::move(*cache::ObjectStore::open(directory_.path() + "/objects"));
   records_ = std::move(*cache::RecordIndex::open(directory_.path()));
   events_ = std::make_unique<content::EventLog>(clock_);
-  PlaygroundOptions options;
+  FileSystemOptions options;
   options.state_directory = state_directory.empty() ? directory_.path() + "/state" : state_directory;
   options.mount_source = "local:test";
   options.agent = "tester";
@@ -185,7 +186,7 @@ Mounted::Mounted(Service& service, const std::function<void(PlaygroundOptions&)>
   site_options.prefetch = false;
   site_ = std::make_unique<content::Site>(*client_, *objects_, *records_, executor_, clock_, *events_, site_options);
   EXPECT_TRUE(make_private_directory(options.state_directory));
-  fs_ = std::make_unique<Playground>(*site_, clock_, executor_, random_, options);
+  fs_ = std::make_unique<MountFileSystem>(*site_, clock_, executor_, random_, options);
   fs_->set_notifier(&told);
 }
 

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "app/local_transport.h"
-#include "app/playground.h"
 #include "base/await.h"
 #include "base/clock.h"
 #include "base/executor.h"
@@ -18,7 +16,9 @@
 #include "base/random.h"
 #include "content/site.h"
 #include "remote/client.h"
-#include "vfs/playground.h"
+#include "runtime/local_playground.h"
+#include "runtime/local_transport.h"
+#include "vfs/mount_file_system.h"
 
 namespace playfs::vfs::test {
 
@@ -110,14 +110,14 @@ class Service {
  private:
   TemporaryDirectory directory_;
   ThreadPool executor_{2};
-  std::unique_ptr<app::Playground> playground_;
-  std::unique_ptr<app::LocalTransport> transport_;
+  std::unique_ptr<runtime::LocalPlayground> playground_;
+  std::unique_ptr<runtime::LocalTransport> transport_;
   std::unique_ptr<remote::Client> client_;
 };
 
 class Mounted {
  public:
-  explicit Mounted(Service& service, const std::function<void(PlaygroundOptions&)>& adjust = {},
+  explicit Mounted(Service& service, const std::function<void(FileSystemOptions&)>& adjust = {},
                    const std::string& state_directory = {});
   ~Mounted();
 
@@ -136,7 +136,7 @@ class Mounted {
   Result<CommitResult> commit(const std::string& path, const std::string& message);
 
   [[nodiscard]] FileSystem& fs() { return *fs_; }
-  [[nodiscard]] Playground& playground() { return *fs_; }
+  [[nodiscard]] MountFileSystem& playground() { return *fs_; }
   [[nodiscard]] content::Site& site() { return *site_; }
 
   Caller caller;
@@ -157,7 +157,7 @@ class Mounted {
   std::unique_ptr<cache::RecordIndex> records_;
   std::unique_ptr<content::EventLog> events_;
   std::unique_ptr<content::Site> site_;
-  std::unique_ptr<Playground> fs_;
+  std::unique_ptr<MountFileSystem> fs_;
 };
 
 /// Waits until it holds, for as long as a stuck test may take.

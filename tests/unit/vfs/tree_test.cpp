@@ -197,7 +197,7 @@ TEST(Trees, TimesLongAgoTakeFewRounds) {
   for (int i = 0; i < 40; ++i)
     line.push_back(
         service.publish(project, {{"a", Service::file(std::to_string(i))}}, line.empty() ? "" : line.back().text()));
-  Mounted mount(service, [](PlaygroundOptions& options) { options.refresh = std::chrono::hours(1); });
+  Mounted mount(service, [](FileSystemOptions& options) { options.refresh = std::chrono::hours(1); });
   const std::string first = service.get("revisions", line.front().text()).created_at;
   EXPECT_EQ(mount.read_file("projects/" + project.text() + "/at/" + first + "/a"), "0");
   EXPECT_EQ(mount.road.count("/revisions?"), 1) << "once the line turned out long";
@@ -234,7 +234,7 @@ TEST(Trees, OfParentsWithoutNumberAFewAreAskedForAndOnlyOnce) {
                                                        {"message", std::string(5'000, 'm')},
                                                        {"manifest", std::move(manifest)}});
   service.patch("projects", project.text(), JsonObject{{"latest_revision", head.id}});
-  Mounted mount(service, [](PlaygroundOptions& options) { options.refresh = std::chrono::hours(1); });
+  Mounted mount(service, [](FileSystemOptions& options) { options.refresh = std::chrono::hours(1); });
   const std::string at = "projects/" + project.text();
   auto log = mount.read_file(at + "/log.ndjson");
   ASSERT_TRUE(log);
@@ -271,7 +271,7 @@ TEST(Trees, LinksThatLeaveTheTreeAreRefusedWhereTheMountAsksForIt) {
   RevisionId revision =
       service.publish(project, {{"dir/in", link("../a")}, {"out", link("/etc/passwd")}, {"a", Service::file("a")}});
   const std::string tree = "projects/" + project.text() + "/revisions/" + revision.text();
-  Mounted safe(service, [](PlaygroundOptions& options) { options.safe_symlinks = true; });
+  Mounted safe(service, [](FileSystemOptions& options) { options.safe_symlinks = true; });
   EXPECT_EQ(safe.read_link(tree + "/dir/in"), "../a");
   EXPECT_EQ(safe.read_link(tree + "/out").error().code, ErrorCode::permission_denied);
   Mounted plain(service);

@@ -122,7 +122,7 @@ TEST(Work, LinksThatLeaveTheTreeAreRefusedWhereverTheyCameFrom) {
   JsonObject link{{"h", ContentHash::of("../a").hex()}, {"s", 4}, {"m", "120000"}, {"inline", "../a"}};
   service.publish(project, {{"dir/in", link}, {"dir/moved", link}, {"a", Service::file("a")}});
   const std::string work = "projects/" + project.text() + "/work";
-  Mounted safe(service, [](PlaygroundOptions& options) { options.safe_symlinks = true; });
+  Mounted safe(service, [](FileSystemOptions& options) { options.safe_symlinks = true; });
   auto make_link = [&](const std::string& name, const std::string& target) {
     const NodeId parent = safe.walk(work)->node;
     return await<Entry>([&](auto done) { safe.fs().make_symlink(safe.caller, parent, name, target, std::move(done)); });
@@ -295,7 +295,7 @@ TEST(Work, OfAnotherProcessIsShownAsHead) {
 TEST(Work, InAReadOnlyMountIsHead) {
   Service service;
   Project project(service);
-  Mounted mount(service, [](PlaygroundOptions& options) { options.read_only = true; });
+  Mounted mount(service, [](FileSystemOptions& options) { options.read_only = true; });
   EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "alpha\n");
   EXPECT_EQ(mount.write_file(project.work + "/a.txt", "x").error().code, ErrorCode::read_only);
   NodeId work = mount.walk(project.work)->node;
@@ -342,7 +342,7 @@ TEST(Work, SetIdBitsDoNotSurviveAWrite) {
 TEST(Work, CanBeTheWholeMount) {
   Service service;
   Project project(service);
-  Mounted mount(service, [&](PlaygroundOptions& options) { options.project = project.id; });
+  Mounted mount(service, [&](FileSystemOptions& options) { options.project = project.id; });
   EXPECT_EQ(mount.read_file("a.txt"), "alpha\n");
   EXPECT_THAT(*mount.list(""), UnorderedElementsAre("a.txt", "dir"));
   ASSERT_TRUE(mount.write_file("new.txt", "new\n"));
@@ -358,7 +358,7 @@ TEST(Work, CanBeTheWholeMount) {
 TEST(Work, ARevisionCanBeTheWholeMount) {
   Service service;
   Project project(service);
-  Mounted mount(service, [&](PlaygroundOptions& options) {
+  Mounted mount(service, [&](FileSystemOptions& options) {
     options.project = project.id;
     options.revision = project.revision;
   });

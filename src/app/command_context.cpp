@@ -1,0 +1,45 @@
+#include "app/command_context.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include "app/mounted.h"
+
+namespace playfs::app {
+
+Result<runtime::Source> CommandContext::source() const {
+  using Layer = runtime::Settings::Layer;
+  if (auto flag = settings.text_of(Layer::flag, "site")) return source(*flag);
+  auto place = find_mount(io.directory);
+  if (place && *place) return source((*place)->source);
+  if (!place && place.error().code == ErrorCode::timed_out) return fail(std::move(place).error());
+  if (auto mark = find_mark(io.directory)) return source(*mark);
+  return source(settings.text("site").value_or(std::string(runtime::kDefaultSource)));
+}
+
+Result<runtime::Source> CommandContext::source(const TreeOrigin& origin) const {
+  if (origin.base_path.empty()) return source(origin.site);
+  return runtime::parse_source(origin.site, origin.base_path, places, io);
+}
+
+Result<runtime::Source> CommandContext::source(const std::string& text) const {
+  // A service's settings are filed under its canonical name, which is only known after parsing.
+  PLAYFS_TRY(runtime::Source plain, runtime::parse_source(text, settings.text("base_path"), places, io));
+  auto base_path = settings.text("base_path", plain.text);
+  if (!base_path || base_path == plain.base_path) return plain;
+  return runtime::parse_source(text, base_path, places, io);
+}
+
+Result<std::unique_ptr<runtime::ClientStack>> CommandContext::open_client_stack() const {
+  PLAYFS_TRY(runtime::Source chosen, source());
+  return runtime::ClientStack::open(chosen, settings, places, io.clock, io.random);
+}
+
+std::string CommandContext::agent(const std::string& site) const {
+  if (auto configured = settings.text("agent", site)) return *configured;
+  if (auto login = io.variable("LOGNAME")) return *login;
+  if (const passwd* entry = getpwuid(geteuid()); entry != nullptr && entry->pw_name != nullptr) return entry->pw_name;
+  return "uid" + std::to_string(geteuid());
+}
+
+}  // namespace playfs::app

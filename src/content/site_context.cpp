@@ -1,0 +1,39 @@
+#include "content/site_context.h"
+
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::content {
+
+void SiteContext::saw(const Error* error) {
+  outage.saw(error);
+  const bool said_something = !error || remote::is_answer(*error) ||
+                              !(error->code == ErrorCode::unreachable || error->code == ErrorCode::timed_out ||
+                                error->code == ErrorCode::offline || error->code == ErrorCode::interrupted);
+  if (said_something) patience.answered();
+}
+
+std::optional<Record> SiteContext::read(std::string_view json, const std::string& id) {
+  // What a service sent within the limits may be a little longer as it is stored, with all system fields.
+  constexpr wire::JsonLimits ordinary;
+  constexpr wire::JsonLimits limits{ordinary.document_size + kMaxRecordSize, ordinary.depth + 1, ordinary.values + 16,
+                                    ordinary.string_size};
+  auto parsed = wire::parse_json(json, limits);
+  if (!parsed) return std::nullopt;
+  auto record = wire::decode_record(*parsed);
+  if (!record || record->id != id) return std::nullopt;
+  return std::move(*record);
+}
+
+std::optional<Record> SiteContext::stored(const std::string& collection, const std::string& id) const {
+  auto found = records.record(site, collection, id);
+  return found ? read(found->text, id) : std::nullopt;
+}
+
+std::string SiteContext::store(const std::string& collection, const Record& record) const {
+  std::string json = wire::to_text(wire::encode_record(record));
+  records.store_record(site, collection, record.id, {json, {}, clock.wall()});
+  return json;
+}
+
+}  // namespace playfs::content

@@ -1,0 +1,29 @@
+// Daemonizing: the command returns once the daemon reports that it is ready, or why it is not.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace playfs::runtime {
+
+/// The daemon's connection to the command that started it. Closing it without a report means that the daemon died.
+class StartReport {
+ public:
+  explicit StartReport(UniqueFd line) : line_(std::move(line)) {}
+  /// Lets the command return; this process's stdout and stderr go to `log_path` from here on.
+  Status ready(const std::string& log_path);
+  void failed(const Error& error);
+
+ private:
+  UniqueFd line_;
+};
+
+/// Forks. Returns, in the child, which has its own session and only the standard streams open, its StartReport; in the
+/// parent, nullopt once the child is ready, or the child's error.
+/// REQUIRES: no other thread is running, and the child needs no open descriptor.
+Result<std::optional<StartReport>> go_to_background();
+
+}  // namespace playfs::runtime

@@ -1,0 +1,28 @@
+#include "runtime/local_playground.h"
+
+#include <utility>
+
+#include "base/fd.h"
+
+namespace playfs::runtime {
+
+Result<std::unique_ptr<LocalPlayground>> LocalPlayground::open(const std::string& directory,
+                                                               service::ServiceOptions options, const Clock& clock,
+                                                               Random& random, service::Mailer* mailer) {
+  PLAYFS_CHECK(make_private_directory(directory));
+  PLAYFS_TRY(auto store, service::SqliteStore::open(directory + "/" + std::string(kStoreFile),
+                                                    Database::Durability::full, clock, random));
+  options.site_hosts.push_back(store->site_id());
+  std::optional<service::SignIn> sign_in;
+  if (mailer) sign_in.emplace(*store, *mailer, clock, random);
+  return std::unique_ptr<LocalPlayground>(
+      new LocalPlayground(std::move(store), std::move(sign_in), std::move(options)));
+}
+
+LocalPlayground::LocalPlayground(std::unique_ptr<service::SqliteStore> store, std::optional<service::SignIn> sign_in,
+                                 service::ServiceOptions options)
+    : store_(std::move(store)),
+      sign_in_(std::move(sign_in)),
+      service_(*store_, *store_, std::move(options), sign_in_ ? &*sign_in_ : nullptr) {}
+
+}  // namespace playfs::runtime

@@ -1,0 +1,42 @@
+// A local playground: a directory with a store, and the service over it. `playfs serve` puts it on the network, and a
+// mount of `local:…` hosts it in its own process. Several processes may open one directory at once.
+//
+// Thread-safe like the service.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "service/mailer.h"
+#include "service/service.h"
+#include "service/sqlite_store.h"
+
+namespace playfs::runtime {
+
+class LocalPlayground {
+ public:
+  /// The store's file name in the directory.
+  static constexpr std::string_view kStoreFile = "playground.db";
+
+  /// Opens the playground in `directory`, creating it (0700) if needed. Adds the store's own site id to
+  /// `options.site_hosts`. With a mailer, people can sign in by email. Clock, random and mailer must outlive it.
+  static Result<std::unique_ptr<LocalPlayground>> open(const std::string& directory, service::ServiceOptions options,
+                                                       const Clock& clock, Random& random,
+                                                       service::Mailer* mailer = nullptr);
+
+  [[nodiscard]] const service::Service& service() const { return service_; }
+  [[nodiscard]] service::Store& store() { return *store_; }
+
+ private:
+  LocalPlayground(std::unique_ptr<service::SqliteStore> store, std::optional<service::SignIn> sign_in,
+                  service::ServiceOptions options);
+  std::unique_ptr<service::SqliteStore> store_;
+  std::optional<service::SignIn> sign_in_;
+  service::Service service_;
+};
+
+}  // namespace playfs::runtime

@@ -1,0 +1,39 @@
+// A transport to a service in the same process, for a mount that hosts its own playground.
+//
+// Requests go through the same service code as those from the network, on one of the executor's threads, so that the
+// sender never blocks. No connection can be lost, and only the store could stall, which has its own time limit, so
+// deadlines are not enforced. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/executor.h"
+#include "net/transport.h"
+#include "service/service.h"
+
+namespace playfs::runtime {
+
+class LocalTransport final : public net::Transport {
+ public:
+  /// `site_id` names the playground (Store::site_id); the service must accept it as a site host. Service and executor
+  /// must outlive the transport.
+  LocalTransport(const service::Service& service, const std::string& site_id, Executor& executor);
+  /// Waits for calls inside the service; everything else outstanding is answered with `interrupted`.
+  ~LocalTransport() override;
+  LocalTransport(const LocalTransport&) = delete;
+  LocalTransport& operator=(const LocalTransport&) = delete;
+
+  void send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
+
+  /// "local://SITE_ID", wherever the playground's directory is.
+  [[nodiscard]] const std::string& origin() const override { return origin_; }
+
+ private:
+  class Core;
+  const std::string origin_;
+  Executor& executor_;
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace playfs::runtime

@@ -1,0 +1,61 @@
+// Examines a path that may be in a mount whose process hangs. Accessing it would block forever, and only SIGKILL could
+// end that. So a child process does it, and is abandoned if it is not back in time. Every command that gets a path, or
+// finds a mount in the table, starts with this. Blocking; no shared state.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace playfs::runtime {
+
+class Probe {
+ public:
+  enum class State {
+    answers,  ///< also if nothing is there
+    dead,     ///< the process of the mount there has ended
+    silent,   ///< no answer came in time: from the path, or from one on the way to it
+  };
+  struct Answer {
+    State state = State::silent;
+    /// The path with links resolved as far as it exists; for a dead mount, resolved up to its parent; unchanged if it
+    /// is silent, or if it has a ".." after something that does not exist.
+    std::string real;
+  };
+
+  /// Starts the child. `path` is absolute.
+  explicit Probe(std::string path);
+  Probe(Probe&& other) noexcept;
+  Probe& operator=(Probe&&) = delete;
+  ~Probe();
+
+  /// Waits up to kPatience from the start. REQUIRES: called once.
+  [[nodiscard]] Answer found();
+
+  /// More than a busy machine needs.
+  static constexpr std::chrono::seconds kPatience{5};
+
+ private:
+  std::string path_;
+  std::chrono::steady_clock::time_point begun_;
+  pid_t child_ = -1;
+  UniqueFd answer_;
+};
+
+/// Whether the path contains a "..". A resolved path only does if a ".." follows something that is not a directory.
+[[nodiscard]] inline bool leads_up(std::string_view path) {
+  return path.ends_with("/..") || path.find("/../") != std::string_view::npos;
+}
+
+[[nodiscard]] inline Probe::Answer look_at(std::string path) { return Probe(std::move(path)).found(); }
+
+/// The error for a path that is `silent`.
+[[nodiscard]] tl::unexpected<Error> silence_of(const std::string& path);
+
+}  // namespace playfs::runtime

@@ -1,0 +1,63 @@
+#include "runtime/site_server.h"
+
+#include <utility>
+
+#include "runtime/smtp_mailer.h"
+#include "service/outbox.h"
+
+namespace playfs::runtime {
+
+namespace {
+/// Whether the store answers: the newest record of any collection will do.
+Status read_something(service::Store& store) {
+  auto page = store.list(service::all_collections().front().name, 1, service::kNewest);
+  if (!page) return fail(std::move(page).error());
+  return {};
+}
+}  // namespace
+
+Result<std::unique_ptr<SiteServer>> SiteServer::start(SiteServerOptions options, const Clock& clock, Random& random) {
+  std::unique_ptr<SiteServer> site(new SiteServer());
+  site->proxies_ = options.service.proxies;
+  if (options.smtp) {
+    site->mailer_ = std::make_unique<SmtpMailer>(*std::move(options.smtp), clock, random);
+  } else {
+    site->outbox_ = options.directory + "/outbox";
+    site->mailer_ = std::make_unique<service::Outbox>(site->outbox_);
+  }
+  http::Front::Options front;
+  front.site = service::SiteHosts(options.service.site_hosts);
+  http::PagesOptions pages{options.service.base_path, options.service.site_hosts};
+  PLAYFS_TRY(site->playground_,
+             LocalPlayground::open(options.directory, std::move(options.service), clock, random, site->mailer_.get()));
+  site->pages_ = std::make_unique<http::Pages>(site->playground_->store(), std::move(pages));
+  front.healthy = [&store = site->playground_->store()] { return read_something(store); };
+  front.client = [&proxies = site->proxies_](const HttpRequest& request, const std::string& peer) {
+    return proxies.client_of(request, peer);
+  };
+  if (!options.access_log.empty()) {
+    PLAYFS_TRY(site->log_, http::AccessLog::open(options.access_log));
+    front.log = site->log_.get();
+  }
+  options.listen.is_check = http::Front::is_own;
+  options.listen.is_page = [&pages = *site->pages_](const HttpRequest& request) {
+    return pages.serves(request.target);
+  };
+  options.listen.client = front.client;
+  site->front_ = std::make_unique<http::Front>(
+      [&site = *site](const HttpRequest& request, const std::string& peer) { return site.handle(request, peer); },
+      std::move(front), clock);
+  PLAYFS_TRY(site->server_,
+             http::Server::start(std::move(options.listen),
+                                 [&front = *site->front_](const HttpRequest& request, const std::string& peer) {
+                                   return front.handle(request, peer);
+                                 }));
+  return site;
+}
+
+http::Answer SiteServer::handle(const HttpRequest& request, const std::string& peer) const {
+  if (pages_->serves(request.target)) return pages_->handle(request);
+  return playground_->service().handle(request, {peer});
+}
+
+}  // namespace playfs::runtime

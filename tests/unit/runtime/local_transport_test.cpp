@@ -1,0 +1,128 @@
+#include "runtime/local_transport.h"
+
+#include <stdlib.h>
+
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+
+#include <gtest/gtest.h>
+
+#include "base/await.h"
+#include "runtime/local_playground.h"
+
+namespace playfs::runtime {
+namespace {
+
+/// Keeps tasks until the test runs them.
+class HandExecutor final : public Executor {
+ public:
+  void post(Task task) override { tasks.push_back(std::move(task)); }
+  void post_after(std::chrono::nanoseconds, Task task) override { post(std::move(task)); }
+  void run() {
+    while (!tasks.empty()) {
+      Task task = std::move(tasks.front());
+      tasks.pop_front();
+      task();
+    }
+  }
+  std::deque<Task> tasks;
+};
+
+class LocalTransportTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "playfs-test-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    directory = name;
+    auto opened = LocalPlayground::open(directory + "/playground", {}, clock, random);
+    ASSERT_TRUE(opened) << opened.error().message;
+    playground = *std::move(opened);
+  }
+  void TearDown() override {
+    playground.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory, ignored);
+  }
+
+  std::unique_ptr<LocalTransport> transport_over(Executor& executor) {
+    return std::make_unique<LocalTransport>(playground->service(), playground->store().site_id(), executor);
+  }
+
+  static Callback<HttpResponse> into(std::optional<Result<HttpResponse>>& answer) {
+    return [&answer](Result<HttpResponse> result) {
+      EXPECT_FALSE(answer) << "answered twice";
+      answer = std::move(result);
+    };
+  }
+
+  const HttpRequest list{"GET", "/.site/data/projects", {}, {}};
+  std::string directory;
+  SystemClock clock;
+  SystemRandom random;
+  std::unique_ptr<LocalPlayground> playground;
+};
+
+TEST_F(LocalTransportTest, CarriesRequestsToTheServiceWithItsRules) {
+  ThreadPool pool(2);
+  auto transport = transport_over(pool);
+  auto post = [&](HttpHeaders headers) {
+    auto response = await<HttpResponse>([&](auto done) {
+      transport->send({"POST", "/.site/data/projects", std::move(headers), "{}"}, {}, {}, std::move(done));
+    });
+    return response ? response->status : 0;
+  };
+  EXPECT_EQ(post({{"Origin", transport->origin()}}), 200);
+  EXPECT_EQ(post({{"Origin", "https://example.org"}}), 403);
+  EXPECT_EQ(post({}), 403);
+}
+
+TEST_F(LocalTransportTest, NeverAnswersOnTheSendersThread) {
+  HandExecutor executor;
+  auto transport = transport_over(executor);
+  std::optional<Result<HttpResponse>> answer;
+  transport->send(list, {}, {}, into(answer));
+  EXPECT_FALSE(answer);
+  executor.run();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ((*answer)->status, 200);
+}
+
+TEST_F(LocalTransportTest, ACancelledRequestIsAnsweredAtOnceAndOnce) {
+  HandExecutor executor;
+  auto transport = transport_over(executor);
+  std::optional<Result<HttpResponse>> answer, late;
+  CancelSource source;
+  transport->send(list, {}, source.token(), into(answer));
+  source.cancel();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->error().code, ErrorCode::interrupted);
+  transport->send(list, {}, source.token(), into(late));
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->error().code, ErrorCode::interrupted);
+  executor.run();
+}
+
+TEST_F(LocalTransportTest, DestroyingItAnswersWhatIsOutstanding) {
+  HandExecutor executor;
+  auto transport = transport_over(executor);
+  std::optional<Result<HttpResponse>> answer;
+  transport->send(list, {}, {}, into(answer));
+  transport.reset();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->error().code, ErrorCode::interrupted);
+  executor.run();  // posted tasks must not touch destroyed objects
+}
+
+TEST_F(LocalTransportTest, TwoPlaygroundsOnOneDirectoryAreOneSite) {
+  auto second = LocalPlayground::open(directory + "/playground", {}, clock, random);
+  ASSERT_TRUE(second);
+  EXPECT_EQ((*second)->store().site_id(), playground->store().site_id());
+  auto created = (*second)->store().insert({"projects", {"{}", {}}, {}, {}, {}});
+  ASSERT_TRUE(created);
+  EXPECT_TRUE(playground->store().get("projects", created->id));
+}
+
+}  // namespace
+}  // namespace playfs::runtime
