@@ -26,7 +26,7 @@ import contents
 SLOW = 1.0         # seconds
 FILES = 6          # of each kind, in each project
 BRANCHED = 3  # exit code of a commit whose revision stands beside head
-BRANCHES_IN_A_ROW = 5
+BRANCHES_IN_A_ROW = 20
 COMMAND_LIMIT = 900  # seconds: a commit backs off for up to a minute after each failure, and commits queue
 LARGEST = (200, 3_000, 20_000, 150_000)
 
@@ -290,10 +290,11 @@ class Worker:
 
     def commit(self, project):
         """A mount joins twenty others' revisions an hour by itself. Beyond that a commit stays a branch, which is merged
-        as the command says."""
+        as the command says. Where everybody does that at the same time, it may take some turns."""
         for _ in range(BRANCHES_IN_A_ROW):
             if self.playfs('commit', project / 'work', '-m', f'by {self.name}') != BRANCHED:
                 return
+            time.sleep(self.chance.uniform(0, 2))
             self.update(project)
         raise Wrong('every commit became a branch, although each was merged by an update')
 
