@@ -38,7 +38,7 @@ ExitCode Output::error(const Error& error) {
     note("playfs: " + escape_for_terminal(error.message, true));
     if (error.retry_after)
       note("The service asks you to retry in " + std::to_string(error.retry_after->count()) + " s.");
-    else if (is_transient(error.code)) note("This may be temporary: retry later.");
+    else if (traits_of(error.code).later == Later::yes) note("This may be temporary: retry later.");
     if (!error.hint.empty()) note("Try: " + escape_for_terminal(error.hint, true));
   }
   return exit_code_for(error.code);

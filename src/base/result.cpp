@@ -5,45 +5,45 @@
 
 namespace playfs {
 
-// A code is transient if it comes from the network, from a service that makes no sense (which leaves open whether the
-// request was carried out), from a local disk that is full or failing, or from work that must end first.
+// `perhaps`: a proxy's error page passes, and a service that makes no sense does not; a failing disk may be a loose
+// cable; an offline mount may be mounted otherwise.
 ErrorTraits traits_of(ErrorCode code) {
-  constexpr bool transient = true, recorded = true;
+  constexpr bool recorded = true;
   switch (code) {
-    case ErrorCode::not_found: return {"not_found", false, false, Reached::decision};
-    case ErrorCode::already_exists: return {"already_exists", false, false, Reached::decision};
-    case ErrorCode::not_a_directory: return {"not_a_directory", false, false, Reached::decision};
-    case ErrorCode::is_a_directory: return {"is_a_directory", false, false, Reached::decision};
-    case ErrorCode::not_empty: return {"not_empty", false, false, Reached::decision};
-    case ErrorCode::read_only: return {"read_only", false, false, Reached::decision};
-    case ErrorCode::invalid_argument: return {"invalid_argument", false, false, Reached::decision};
-    case ErrorCode::name_too_long: return {"name_too_long", false, false, Reached::decision};
-    case ErrorCode::not_permitted: return {"not_permitted", false, false, Reached::decision};
-    case ErrorCode::permission_denied: return {"permission_denied", false, false, Reached::decision};
-    case ErrorCode::unauthorized: return {"unauthorized", false, recorded, Reached::decision};
-    case ErrorCode::busy: return {"busy", transient, recorded, Reached::decision};
-    case ErrorCode::stale: return {"stale", false, recorded, Reached::decision};
-    case ErrorCode::not_supported: return {"not_supported", false, false, Reached::decision};
-    case ErrorCode::no_attribute: return {"no_attribute", false, false, Reached::decision};
-    case ErrorCode::too_many_links: return {"too_many_links", false, false, Reached::decision};
-    case ErrorCode::loop: return {"loop", false, false, Reached::decision};
-    case ErrorCode::cross_device: return {"cross_device", false, false, Reached::decision};
-    case ErrorCode::no_data: return {"no_data", false, false, Reached::decision};
-    case ErrorCode::record_too_large: return {"record_too_large", false, recorded, Reached::decision};
-    case ErrorCode::file_too_big: return {"file_too_big", false, recorded, Reached::decision};
-    case ErrorCode::no_space: return {"no_space", transient, recorded, Reached::decision};
-    case ErrorCode::quota_exceeded: return {"quota_exceeded", transient, recorded, Reached::decision};
-    case ErrorCode::out_of_range: return {"out_of_range", false, false, Reached::decision};
-    case ErrorCode::rate_limited: return {"rate_limited", transient, recorded, Reached::no_use};
-    case ErrorCode::unreachable: return {"unreachable", transient, recorded, Reached::silence};
-    case ErrorCode::timed_out: return {"timed_out", transient, recorded, Reached::silence};
-    case ErrorCode::interrupted: return {"interrupted", transient, false, Reached::given_up};
-    case ErrorCode::offline: return {"offline", transient, recorded, Reached::nobody};
-    case ErrorCode::protocol: return {"protocol", transient, recorded, Reached::no_use};
-    case ErrorCode::corrupt: return {"corrupt", false, recorded, Reached::decision};
-    case ErrorCode::refused_input: return {"refused_input", false, recorded, Reached::decision};
-    case ErrorCode::io: return {"io", transient, recorded, Reached::decision};
-    case ErrorCode::internal: return {"internal", false, recorded, Reached::decision};
+    case ErrorCode::not_found: return {"not_found", Later::no, false, Reached::decision};
+    case ErrorCode::already_exists: return {"already_exists", Later::no, false, Reached::decision};
+    case ErrorCode::not_a_directory: return {"not_a_directory", Later::no, false, Reached::decision};
+    case ErrorCode::is_a_directory: return {"is_a_directory", Later::no, false, Reached::decision};
+    case ErrorCode::not_empty: return {"not_empty", Later::no, false, Reached::decision};
+    case ErrorCode::read_only: return {"read_only", Later::no, false, Reached::decision};
+    case ErrorCode::invalid_argument: return {"invalid_argument", Later::no, false, Reached::decision};
+    case ErrorCode::name_too_long: return {"name_too_long", Later::no, false, Reached::decision};
+    case ErrorCode::not_permitted: return {"not_permitted", Later::no, false, Reached::decision};
+    case ErrorCode::permission_denied: return {"permission_denied", Later::no, false, Reached::decision};
+    case ErrorCode::unauthorized: return {"unauthorized", Later::no, recorded, Reached::decision};
+    case ErrorCode::busy: return {"busy", Later::yes, recorded, Reached::decision};
+    case ErrorCode::stale: return {"stale", Later::no, recorded, Reached::decision};
+    case ErrorCode::not_supported: return {"not_supported", Later::no, false, Reached::decision};
+    case ErrorCode::no_attribute: return {"no_attribute", Later::no, false, Reached::decision};
+    case ErrorCode::too_many_links: return {"too_many_links", Later::no, false, Reached::decision};
+    case ErrorCode::loop: return {"loop", Later::no, false, Reached::decision};
+    case ErrorCode::cross_device: return {"cross_device", Later::no, false, Reached::decision};
+    case ErrorCode::no_data: return {"no_data", Later::no, false, Reached::decision};
+    case ErrorCode::record_too_large: return {"record_too_large", Later::no, recorded, Reached::decision};
+    case ErrorCode::file_too_big: return {"file_too_big", Later::no, recorded, Reached::decision};
+    case ErrorCode::no_space: return {"no_space", Later::yes, recorded, Reached::decision};
+    case ErrorCode::quota_exceeded: return {"quota_exceeded", Later::yes, recorded, Reached::decision};
+    case ErrorCode::out_of_range: return {"out_of_range", Later::no, false, Reached::decision};
+    case ErrorCode::rate_limited: return {"rate_limited", Later::yes, recorded, Reached::no_use};
+    case ErrorCode::unreachable: return {"unreachable", Later::yes, recorded, Reached::silence};
+    case ErrorCode::timed_out: return {"timed_out", Later::yes, recorded, Reached::silence};
+    case ErrorCode::interrupted: return {"interrupted", Later::yes, false, Reached::given_up};
+    case ErrorCode::offline: return {"offline", Later::perhaps, recorded, Reached::nobody};
+    case ErrorCode::protocol: return {"protocol", Later::perhaps, recorded, Reached::no_use};
+    case ErrorCode::corrupt: return {"corrupt", Later::no, recorded, Reached::decision};
+    case ErrorCode::refused_input: return {"refused_input", Later::no, recorded, Reached::decision};
+    case ErrorCode::io: return {"io", Later::perhaps, recorded, Reached::decision};
+    case ErrorCode::internal: return {"internal", Later::no, recorded, Reached::decision};
   }
   return traits_of(ErrorCode::internal);
 }

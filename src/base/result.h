@@ -67,10 +67,17 @@ enum class Reached {
   decision,  // a final answer; also every error that did not come from the service
 };
 
+/// Whether the same request may succeed later with no change on our side.
+enum class Later {
+  no,
+  perhaps,  // nobody knows: playfs tries again where that loses nothing
+  yes,
+};
+
 struct ErrorTraits {
   std::string_view name;  ///< stable, in snake_case: `code` in `--json` output and `.playfs/errors.ndjson`
-  bool transient;         ///< the same request may succeed later with no change on our side
-  bool recorded;          ///< belongs in `.playfs/errors.ndjson`, since an errno alone does not explain it
+  Later later;
+  bool recorded;  ///< belongs in `.playfs/errors.ndjson`, since an errno alone does not explain it
   Reached reached;
 };
 
@@ -80,7 +87,8 @@ ErrorTraits traits_of(ErrorCode code);
 inline std::string_view name_of(ErrorCode code) { return traits_of(code).name; }
 /// The code with that name; `internal` if there is none.
 ErrorCode code_named(std::string_view name);
-inline bool is_transient(ErrorCode code) { return traits_of(code).transient; }
+/// Whether it is worth trying again later: `retryable` in `--json` output and in the ioctl.
+inline bool is_transient(ErrorCode code) { return traits_of(code).later != Later::no; }
 /// Whether the service could not be asked, so that what is already known still serves.
 bool is_outage(ErrorCode code);
 

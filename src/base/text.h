@@ -23,7 +23,7 @@ std::string to_hex(std::span<const std::byte> bytes);
 /// Accepts upper and lower case; nullopt for other characters or an odd count.
 std::optional<std::string> from_hex(std::string_view digits);
 
-/// Standard alphabet with padding.
+/// Standard alphabet with padding. REQUIRES, here and below: less than 1 GiB.
 std::string to_base64(std::string_view bytes);
 /// Strict except that line breaks are skipped; nullopt for other characters or bad padding.
 std::optional<std::string> from_base64(std::string_view text);

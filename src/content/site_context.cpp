@@ -7,9 +7,8 @@ namespace playfs::content {
 
 void SiteContext::saw(const Error* error) {
   outage.saw(error);
-  const bool said_something = !error || remote::is_answer(*error) ||
-                              !(error->code == ErrorCode::unreachable || error->code == ErrorCode::timed_out ||
-                                error->code == ErrorCode::offline || error->code == ErrorCode::interrupted);
+  const Reached reached = error ? traits_of(error->code).reached : Reached::decision;
+  const bool said_something = reached == Reached::decision || reached == Reached::no_use || remote::is_answer(*error);
   if (said_something) patience.answered();
 }
 

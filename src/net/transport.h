@@ -1,4 +1,4 @@
-// Delivers requests to a service: over HTTP (CurlTransport) or within the process (app/local_transport.h).
+// Delivers requests to a service: over HTTP (CurlTransport) or within the process (runtime/local_transport.h).
 //
 // A Transport serves one site. It neither retries nor interprets: a response of any status is a success here.
 // Implementations are thread-safe. The callback runs exactly once, on a thread of the transport, and must not block; it

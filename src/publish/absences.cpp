@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "base/text.h"
-#include "publish/backoff.h"
 
 namespace playfs::publish {
 

@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "publish/backoff.h"
-
 namespace playfs::publish {
 
 namespace {

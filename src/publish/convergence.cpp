@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "model/plan.h"
-#include "publish/backoff.h"
 #include "publish/chunk_reuse.h"
 #include "publish/request_bodies.h"
 #include "wire/json.h"

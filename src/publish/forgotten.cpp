@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "publish/backoff.h"
 #include "publish/publication_engine.h"
 #include "wire/json.h"
 #include "wire/records.h"

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "publish/backoff.h"
 #include "wire/json.h"
 
 namespace playfs::publish {

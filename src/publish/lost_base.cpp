@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "publish/backoff.h"
 #include "publish/conflicts.h"
 #include "wire/json.h"
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "model/chunking.h"
-#include "publish/backoff.h"
 #include "wire/ancestry.h"
 
 namespace playfs::publish {

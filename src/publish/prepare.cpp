@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "model/chunking.h"
 #include "model/repository.h"
-#include "publish/backoff.h"
 #include "publish/chunk_reuse.h"
 #include "publish/publication_engine.h"
 #include "wire/json.h"

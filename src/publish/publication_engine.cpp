@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "publish/backoff.h"
 #include "wire/json.h"
 #include "wire/records.h"
 

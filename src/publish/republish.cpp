@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "model/chunking.h"
-#include "publish/backoff.h"
 #include "publish/lost_base.h"
 #include "publish/publication_engine.h"
 #include "wire/continuation.h"

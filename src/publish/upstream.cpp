@@ -9,7 +9,6 @@
 
 #include "base/await.h"
 #include "base/mutex.h"
-#include "publish/backoff.h"
 #include "wire/json.h"
 
 namespace playfs::publish {

@@ -1,4 +1,6 @@
 // The kernel's table of mounts, /proc/self/mountinfo. Pure functions.
+//
+// Rejected: libmount, whose tables and iterators take as much code as the parser, and could not be fuzzed as a text.
 #pragma once
 
 #include <string>

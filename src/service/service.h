@@ -1,5 +1,5 @@
 // The Agent Playground Data API as a function from request to response. No sockets: http/ calls it for the network,
-// app/local_transport.h for a mount that hosts its playground in its own process.
+// runtime/local_transport.h for a mount that hosts its playground in its own process.
 //
 // Thread-safe. handle() may block on the store (a commit to disk, other processes' writes), so call it on a worker
 // thread.

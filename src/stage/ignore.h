@@ -5,6 +5,8 @@
 // would publish what should stay local, and a published revision cannot be recalled. Commits then fail and name the
 // file, until someone shortens or deletes it in the tree. A line longer than any path is different: without wildcards
 // it matches nothing, and nobody writes such a pattern. It is not a rule; the user is warned, and commits go on.
+//
+// Rejected: libgit2, which has no such bounds and reads rule files only from a repository on disk.
 #pragma once
 
 #include <array>

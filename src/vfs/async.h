@@ -23,6 +23,7 @@
 #pragma once
 
 #include <coroutine>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -47,6 +48,7 @@ struct Wait {
 struct PromiseBase {
   Wait* wait = nullptr;
   std::coroutine_handle<> caller;
+  std::exception_ptr failure;  ///< passed on to the driver, which answers
 
   static std::suspend_always initial_suspend() noexcept { return {}; }
   auto final_suspend() noexcept {
@@ -60,7 +62,7 @@ struct PromiseBase {
     };
     return ToCaller{caller};
   }
-  static void unhandled_exception() { throw; }  // to the driver, which answers
+  void unhandled_exception() noexcept { failure = std::current_exception(); }
 
   auto await_transform(Fetch& fetch) noexcept {
     struct ForFetch {
@@ -84,7 +86,7 @@ struct PromiseBase {
         called->caller = self;
         return std::coroutine_handle<typename Async<T>::promise_type>::from_promise(*called);
       }
-      Result<T> await_resume() { return std::move(*called->result); }
+      Result<T> await_resume() { return called->outcome(); }
     };
     called.promise().wait = wait;
     return ForAsync{&called.promise()};
@@ -103,6 +105,11 @@ class Async {
 
     Async get_return_object() { return Async(std::coroutine_handle<promise_type>::from_promise(*this)); }
     void return_value(Result<T> value) { result.emplace(std::move(value)); }
+    /// REQUIRES: it has ended.
+    Result<T> outcome() {
+      if (failure) std::rethrow_exception(failure);
+      return std::move(*result);
+    }
   };
 
   Async(Async&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)), wait_(std::move(other.wait_)) {}
@@ -120,9 +127,10 @@ class Async {
     }
     wait_->innermost.resume();
     if (handle_.done()) {
-      if (!*promise().result) return tl::unexpected<NoValue>(NoValue(std::move(*promise().result).error()));
+      Result<T> outcome = promise().outcome();
+      if (!outcome) return tl::unexpected<NoValue>(NoValue(std::move(outcome).error()));
       if constexpr (std::is_void_v<T>) return {};
-      else return std::move(**promise().result);
+      else return std::move(*outcome);
     }
     // Succeeds for the driver whatever comes of it: that is the coroutine's to judge. The driver keeps it meanwhile.
     return missing(
@@ -154,8 +162,16 @@ Async<T> answer(Start start) {
             done({});
           }));
   };
-  static_cast<void>(co_await fetch);  // what failed is in the result
+  Status came = co_await fetch;  // an error is in the result
+  static_cast<void>(came);
   co_return std::move(**result);
+}
+
+/// Waits for what an attempt lacks; fails if nothing can be fetched for it.
+inline Async<void> wait_for(NoValue lacking) {
+  if (!lacking.fetch) co_return fail(std::move(lacking.error));
+  Status came = co_await lacking.fetch;
+  co_return came;
 }
 
 /// Runs `attempt` until nothing is missing.

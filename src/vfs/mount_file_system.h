@@ -35,7 +35,7 @@ class Mount;
 
 class MountFileSystem final : public FileSystem {
  public:
-  /// All references must outlive the playground; the executor must still run when it is destroyed.
+  /// All references must outlive it; the executor must still run when it is destroyed.
   MountFileSystem(content::Site& site, const Clock& clock, Executor& executor, Random& random,
                   FileSystemOptions options);
   /// Answers waiting operations with `interrupted`; publications under way stop, journalled.

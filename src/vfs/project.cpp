@@ -249,7 +249,7 @@ Attempt<LookupResult> ProjectDirectory::state_file(const OperationPtr& op) {
   PLAYFS_ATTEMPT(const ShownText text, state(op));
   return request_file_showing(
       op, "state.json", [&] { return text; },
-      {[this](const OperationPtr& request, const std::string& written) { return stage_state(request, written); }});
+      {[this](const OperationPtr& request, std::string written) { return stage_state(request, std::move(written)); }});
 }
 
 Async<RequestAnswer> ProjectDirectory::stage_state(OperationPtr op, std::string text) {
@@ -329,7 +329,7 @@ Attempt<LookupResult> ProjectDirectory::commit_file(const OperationPtr& op) {
     PLAYFS_ATTEMPT_CHECK(tree->check_may_commit(writing));
     return {};
   };
-  request.run = [this](const OperationPtr& running, const std::string& text) { return commit(running, text); };
+  request.run = [this](const OperationPtr& running, std::string text) { return commit(running, std::move(text)); };
   return request_file(op, "commit", std::move(otherwise), std::move(request));
 }
 

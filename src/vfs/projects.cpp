@@ -71,8 +71,8 @@ Attempt<ListedNames> ProjectsDirectory::names(const OperationPtr& op) {
 
 Attempt<LookupResult> ProjectsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new") {
-    return request_file(op, name, help_document(form()), {[this](const OperationPtr& request, const std::string& text) {
-                          return create(request, text);
+    return request_file(op, name, help_document(form()), {[this](const OperationPtr& request, std::string text) {
+                          return create(request, std::move(text));
                         }});
   }
   if (name == "by-name") return directory<ByNameDirectory>(op, name);

@@ -130,9 +130,9 @@ Attempt<std::string> CollectionDirectory::id_of(const OperationPtr& op, const st
 
 Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new" && view_.form) {
-    return request_file(
-        op, name, help_document(*view_.form),
-        {[this](const OperationPtr& request, const std::string& text) { return create(request, text); }});
+    return request_file(op, name, help_document(*view_.form), {[this](const OperationPtr& request, std::string text) {
+                          return create(request, std::move(text));
+                        }});
   }
   auto stem = stem_of(name);
   if (!stem) return nothing(kEndless);
@@ -185,9 +185,9 @@ Attempt<ListedNames> ThreadsDirectory::names(const OperationPtr& op) {
 
 Attempt<LookupResult> ThreadsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new") {
-    return request_file(
-        op, name, help_document(thread_form()),
-        {[this](const OperationPtr& request, const std::string& text) { return start(request, text); }});
+    return request_file(op, name, help_document(thread_form()), {[this](const OperationPtr& request, std::string text) {
+                          return start(request, std::move(text));
+                        }});
   }
   if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
   ListPtr list = mount().site().try_list("threads");
@@ -213,9 +213,9 @@ Attempt<ListedNames> ThreadDirectory::names(const OperationPtr&) {
 Attempt<LookupResult> ThreadDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "messages") return directory<MessagesDirectory>(op, name, thread_);
   if (name == "reply") {
-    return request_file(
-        op, name, help_document(reply_form()),
-        {[this](const OperationPtr& request, const std::string& text) { return reply(request, text); }});
+    return request_file(op, name, help_document(reply_form()), {[this](const OperationPtr& request, std::string text) {
+                          return reply(request, std::move(text));
+                        }});
   }
   if (name != "thread.json" && name != "messages.md") return nothing(kEndless);
   const content::Reduce reduce = name == "thread.json" ? text_of_record : shown_of_message;

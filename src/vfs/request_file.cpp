@@ -186,8 +186,9 @@ void RequestFile::begin(const RequestTextPtr& text) {
 void RequestFile::run(const RequestTextPtr& text) {
   auto whole = text->whole();
   if (!whole) return finish(text, fail(std::move(whole).error()));
-  auto attempt = as_attempt(
-      [self = self(), bytes = std::move(*whole)](const OperationPtr& op) { return self->request_.run(op, bytes); });
+  auto attempt = as_attempt([self = self(), bytes = std::move(*whole)](const OperationPtr& op) mutable {
+    return self->request_.run(op, std::move(bytes));
+  });
   auto reply = [self = self(), text](Result<RequestAnswer> result) { self->finish(text, std::move(result)); };
   drive<RequestAnswer>(
       mount(), Counted::write, std::make_shared<Operation>(text->writer()), std::move(attempt),

@@ -296,6 +296,7 @@ Async<UpdateResult> WorkTree::update(OperationPtr op) {
   Updating asked;
   std::optional<UpdateResult> result;
   while (!result) {
+    if (asked.needs_publisher) PLAYFS_AWAIT_CHECK(opened_publisher());
     PLAYFS_AWAIT(result, update_step(op, asked));
   }
   PLAYFS_AWAIT_CHECK(tell(op, "the work tree is now based on " + result->base));
@@ -321,29 +322,43 @@ Async<std::optional<UpdateResult>> WorkTree::update_step(OperationPtr op, Updati
   const RevisionTreePtr base = stage_->base();
   RevisionTreePtr tree;
   if (!latest.empty() && !(base && base->revision.id == latest)) {
-    PLAYFS_AWAIT(tree, repeat([&] { return revision_here(mount_, op, latest); }));
+    Attempt<RevisionTreePtr> here = revision_here(mount_, op, latest);
+    if (!here) {
+      PLAYFS_AWAIT_CHECK(wait_for(std::move(here).error()));
+      co_return std::nullopt;
+    }
+    tree = std::move(*here);
   }
+  auto after_opening_publisher = [&] {
+    asked.needs_publisher = true;
+    return std::optional<UpdateResult>();
+  };
   if (base && base->revision.id != latest && !is_known_to_hold(tree, base)) {
     // A revision shown in place of the latest one may be older than what was published from here, which would vanish.
     if (!head.shows_latest() && !is_on_branch()) co_return fail(why_latest_is_not_shown(head));
-    if (asked.bases.insert(base->revision.id).second) {
+    if (!asked.bases.contains(base->revision.id)) {
+      if (!publisher()) co_return after_opening_publisher();
       PLAYFS_AWAIT_CHECK(keep_lost_base(tree));
+      asked.bases.insert(base->revision.id);
       co_return std::nullopt;
     }
   }
   // A record that is older than one that was read before does not name the latest revision. This comes after the base,
   // which may be missing for the same reason: one wait is enough for both.
-  if (!std::exchange(asked.checked_head, true) && is_older_than_seen(head.project)) {
-    PLAYFS_AWAIT(publish::Publisher* const publishing, opened_publisher());
-    if (Status newest = publishing->check_head(head.project); !newest) {
-      look_at_head_again_soon();
-      co_return fail(std::move(newest).error());
+  if (!asked.checked_head) {
+    if (is_older_than_seen(head.project)) {
+      if (!publisher()) co_return after_opening_publisher();
+      if (Status newest = publisher()->check_head(head.project); !newest) {
+        look_at_head_again_soon();
+        co_return fail(std::move(newest).error());
+      }
     }
-    co_return std::nullopt;
+    asked.checked_head = true;
   }
   if (tree && latest != base_id()) {
     PLAYFS_CO_TRY(const bool is_free, is_free_to_follow(tree));
     if (!is_free) {
+      if (!publisher()) co_return after_opening_publisher();
       PLAYFS_AWAIT(const auto done, integrate(tree, true));
       // Otherwise a commit ended first, so the tree is based on more than that head: look at the current one.
       if (done.base != latest) co_return std::nullopt;

@@ -127,9 +127,9 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   /// What has been asked on the way of an update, each once.
   struct Updating {
     std::set<RevisionId> awaited, bases;
-    bool checked_head = false;
+    bool checked_head = false, needs_publisher = false;
   };
-  /// One step of an update. nullopt: look again, since more is known now.
+  /// One step of an update. nullopt: look again. A wait ends the step, since head and base may move meanwhile.
   Async<std::optional<UpdateResult>> update_step(OperationPtr op, Updating& asked);
   /// Runs a long integration on the publisher's thread.
   Async<publish::Integrated> integrate(RevisionTreePtr revision, bool is_head);

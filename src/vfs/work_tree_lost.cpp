@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "publish/backoff.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/work_tree.h"
 

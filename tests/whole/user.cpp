@@ -482,7 +482,11 @@ void User::discard_others() {
 
 std::optional<std::string> User::content_at(const std::string& path) {
   auto inode = find(path);
-  auto text = inode ? read(inode) : Result<std::string>(fail(ErrorCode::not_found, path));
+  if (!inode) return std::nullopt;
+  // Neither an empty file nor nothing: whoever made a directory there has decided.
+  auto attributes = stage_.attributes(inode);
+  if (attributes && attributes->kind == stage::Kind::directory) return "(a directory)";
+  auto text = read(inode);
   return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 

@@ -28,6 +28,11 @@ TEST(ErrorTraits, WhatNeverReachedADecisionMayBeRepeated) {
     EXPECT_TRUE(is_transient(code) || traits_of(code).reached == Reached::decision) << name_of(code);
 }
 
+TEST(ErrorTraits, WhatTheDiskOrOtherWorkHoldsUpMayBeRepeated) {
+  for (ErrorCode code : {ErrorCode::io, ErrorCode::busy, ErrorCode::no_space, ErrorCode::quota_exceeded})
+    EXPECT_TRUE(is_transient(code)) << name_of(code);
+}
+
 // A publication repeats what is transient. Repeating anything else would send for ever what the service has refused.
 TEST(ErrorTraits, WhatWasRefusedIsNotTransient) {
   for (ErrorCode code : {ErrorCode::permission_denied, ErrorCode::unauthorized, ErrorCode::record_too_large,

@@ -42,7 +42,8 @@ TEST(Base64, RoundTripsEveryLengthAndRefusesRubbish) {
   }
   EXPECT_EQ(to_base64("any carnal pleas"), "YW55IGNhcm5hbCBwbGVhcw==");
   EXPECT_EQ(from_base64("YW5\n5"), "any");
-  for (const char* bad : {"A", "AA", "AAA", "A===", "AA=A", "====", "A A=", "*AAA"})
+  for (const char* bad : {"A", "AA", "AAA", "A===", "AA=A", "====", "A A=", "*AAA", "AAAA    ", "AAAA----", "    AAAA",
+                          "AA==AAAA", "AAA=AAA=", "=AAA"})
     EXPECT_FALSE(from_base64(bad)) << bad;
 }
 
