@@ -26,12 +26,12 @@ TemporaryDirectory::~TemporaryDirectory() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-void Road::hold(std::string part) {
+void HoldableTransport::hold(std::string part) {
   MutexLock lock(mutex_);
   held_part_ = std::move(part);
 }
 
-void Road::open() {
+void HoldableTransport::open() {
   std::vector<Waiting> held;
   {
     MutexLock lock(mutex_);
@@ -44,25 +44,26 @@ void Road::open() {
   }
 }
 
-void Road::change(std::function<void(const HttpRequest&, HttpResponse&)> change) {
+void HoldableTransport::change(std::function<void(const HttpRequest&, HttpResponse&)> change) {
   MutexLock lock(mutex_);
   change_ = std::make_shared<const std::function<void(const HttpRequest&, HttpResponse&)>>(std::move(change));
 }
 
-int Road::count(const std::string& part) const {
+int HoldableTransport::count(const std::string& part) const {
   MutexLock lock(mutex_);
   return static_cast<int>(std::count_if(targets_.begin(), targets_.end(), [&](const std::string& target) {
     return target.find(part) != std::string::npos;
   }));
 }
 
-int Road::held() const {
+int HoldableTransport::held() const {
   MutexLock lock(mutex_);
   return static_cast<int>(held_.size());
 }
 
-void Road::send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) {
-  if (closed_) return done(fail(ErrorCode::unreachable, "the road is closed"));
+void HoldableTransport::send(HttpRequest request, net::Deadline deadline, CancelToken cancel,
+                             Callback<HttpResponse> done) {
+  if (closed_) return done(fail(ErrorCode::unreachable, "the network is closed"));
   bool hold = false;
   {
     MutexLock lock(mutex_);
@@ -83,7 +84,8 @@ void Road::send(HttpRequest request, net::Deadline deadline, CancelToken cancel,
   held_.push_back(std::move(waiting));
 }
 
-void Road::pass(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) {
+void HoldableTransport::pass(HttpRequest request, net::Deadline deadline, CancelToken cancel,
+                             Callback<HttpResponse> done) {
   auto changed = [this, request, done = std::move(done)](Result<HttpResponse> response) mutable {
     std::shared_ptr<const std::function<void(const HttpRequest&, HttpResponse&)>> change;
     {
@@ -96,22 +98,22 @@ void Road::pass(HttpRequest request, net::Deadline deadline, CancelToken cancel,
   below_.send(request, deadline, std::move(cancel), std::move(changed));
 }
 
-void Told::entry_changed(NodeId parent, const std::string& name) {
+void RecordedNotifications::entry_changed(NodeId parent, const std::string& name) {
   MutexLock lock(mutex_);
   entries_.emplace_back(parent, name);
 }
 
-void Told::node_changed(NodeId node, std::int64_t) {
+void RecordedNotifications::node_changed(NodeId node, std::int64_t) {
   MutexLock lock(mutex_);
   nodes_.push_back(node);
 }
 
-bool Told::of_entry(NodeId parent, const std::string& name) const {
+bool RecordedNotifications::of_entry(NodeId parent, const std::string& name) const {
   MutexLock lock(mutex_);
   return std::find(entries_.begin(), entries_.end(), std::pair(parent, name)) != entries_.end();
 }
 
-bool Told::of_node(NodeId node) const {
+bool RecordedNotifications::of_node(NodeId node) const {
   MutexLock lock(mutex_);
   return std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end();
 }
@@ -164,12 +166,12 @@ Json Service::file(const std::string& text) {
 
 Mounted::Mounted(Service& service, const std::function<void(FileSystemOptions&)>& adjust,
                  const std::string& state_directory)
-    : road(service.transport()) {
+    : network(service.transport()) {
   caller.uid = ::getuid();
   caller.gid = ::getgid();
   remote::ClientOptions client_options;
   client_options.retry.attempts = 1;
-  client_ = std::make_unique<remote::Client>(road, executor_, clock_, random_, client_options);
+  client_ = std::make_unique<remote::Client>(network, executor_, clock_, random_, client_options);
   objects_ = std::move(*cache::ObjectStore::open(directory_.path() + "/objects"));
   records_ = std::move(*cache::RecordIndex::open(directory_.path()));
   events_ = std::make_unique<content::EventLog>(clock_);
@@ -193,7 +195,7 @@ Mounted::Mounted(Service& service, const std::function<void(FileSystemOptions&)>
 Mounted::~Mounted() {
   fs_->set_notifier(nullptr);
   fs_.reset();
-  road.open();
+  network.open();
   site_.reset();
   executor_.stop();
 }

@@ -35,10 +35,10 @@ class TemporaryDirectory {
 };
 
 /// Lets requests through unless the test says otherwise.
-class Road final : public net::Transport {
+class HoldableTransport final : public net::Transport {
  public:
-  explicit Road(net::Transport& below) : below_(below) {}
-  ~Road() override { open(); }
+  explicit HoldableTransport(net::Transport& below) : below_(below) {}
+  ~HoldableTransport() override { open(); }
 
   /// Requests whose target contains `part` are held until open().
   void hold(std::string part);
@@ -74,7 +74,7 @@ class Road final : public net::Transport {
 };
 
 /// Records the kernel notifications.
-class Told final : public KernelNotifier {
+class RecordedNotifications final : public KernelNotifier {
  public:
   void entry_changed(NodeId parent, const std::string& name) override;
   void node_changed(NodeId node, std::int64_t offset) override;
@@ -140,14 +140,14 @@ class Mounted {
   [[nodiscard]] content::Site& site() { return *site_; }
 
   Caller caller;
-  Told told;
+  RecordedNotifications told;
 
  private:
   TemporaryDirectory directory_;
   ThreadPool executor_{2};
 
  public:
-  Road road;
+  HoldableTransport network;
 
  private:
   SystemClock clock_;

@@ -187,7 +187,7 @@ TEST(Trees, TimesFindWhatWasHeadAndNoBranchOfThen) {
   EXPECT_EQ(later.read_file(at + merge.created_at + "/a"), "merge");
   EXPECT_EQ(later.read_file(at + service.get("revisions", root.text()).created_at + "/a"), "root");
   // Along parents, without reading a list that may contain a hundred thousand foreign revisions.
-  EXPECT_EQ(later.road.count("/revisions?"), 0);
+  EXPECT_EQ(later.network.count("/revisions?"), 0);
 }
 
 TEST(Trees, TimesLongAgoTakeFewRounds) {
@@ -200,7 +200,7 @@ TEST(Trees, TimesLongAgoTakeFewRounds) {
   Mounted mount(service, [](FileSystemOptions& options) { options.refresh = std::chrono::hours(1); });
   const std::string first = service.get("revisions", line.front().text()).created_at;
   EXPECT_EQ(mount.read_file("projects/" + project.text() + "/at/" + first + "/a"), "0");
-  EXPECT_EQ(mount.road.count("/revisions?"), 1) << "once the line turned out long";
+  EXPECT_EQ(mount.network.count("/revisions?"), 1) << "once the line turned out long";
 }
 
 TEST(Trees, BranchesAreWhatHeadHasNotMerged) {
@@ -241,10 +241,10 @@ TEST(Trees, OfParentsWithoutNumberAFewAreAskedForAndOnlyOnce) {
   EXPECT_THAT(*log, HasSubstr(base.text()));
   EXPECT_THAT(*log, HasSubstr("\"more_parents\":470"));
   EXPECT_THAT(*mount.read_file(at + "/log"), HasSubstr("nobody-has-30 and 470 more\n"));
-  EXPECT_EQ(mount.road.count("revisions/nobody-has-"), 31);
+  EXPECT_EQ(mount.network.count("revisions/nobody-has-"), 31);
   EXPECT_EQ(mount.xattr(at + "/revisions/" + head.id, "user.playfs.more_parents"), "470");
   EXPECT_FALSE(mount.walk(at + "/revisions/nobody-has-7"));
-  EXPECT_EQ(mount.road.count("revisions/nobody-has-"), 31) << "the service has just said so";
+  EXPECT_EQ(mount.network.count("revisions/nobody-has-"), 31) << "the service has just said so";
   EXPECT_FALSE(mount.walk(at + "/branches/" + beside.text())) << "a parent of head, though none that is followed";
 }
 

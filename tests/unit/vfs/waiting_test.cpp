@@ -34,7 +34,7 @@ struct Held {
     // The size of a stranger's file is known only with its content.
     slow_directory = mount.walk("projects/" + slow.text() + "/revisions/" + slow_revision.text())->node;
     mount.walk(quick_file).value();
-    mount.road.hold("/file_chunks/");
+    mount.network.hold("/file_chunks/");
     slow_file = named("f").node;
   }
   /// The reply to a lookup in the slow directory.
@@ -56,11 +56,11 @@ TEST(Waiting, IsNotDoneOnTheThreadThatAsks) {
     shown = std::move(result);
     answered = true;
   });
-  EXPECT_TRUE(eventually([&] { return held.mount.road.held() == 1; }));
+  EXPECT_TRUE(eventually([&] { return held.mount.network.held() == 1; }));
   EXPECT_FALSE(answered);
   EXPECT_EQ(held.mount.read_file(held.quick_file), "quick content\n");
   EXPECT_FALSE(answered);
-  held.mount.road.open();
+  held.mount.network.open();
   ASSERT_TRUE(eventually([&] { return answered.load(); }));
   ASSERT_TRUE(shown);
   EXPECT_EQ(shown->attributes.size, 13U);
@@ -79,7 +79,7 @@ TEST(Waiting, EndsWhenInterrupted) {
     shown = std::move(result);
     answered = true;
   });
-  EXPECT_TRUE(eventually([&] { return held.mount.road.held() == 1; }));
+  EXPECT_TRUE(eventually([&] { return held.mount.network.held() == 1; }));
   interrupt.cancel();
   ASSERT_TRUE(eventually([&] { return answered.load(); }));
   EXPECT_EQ(shown.error().code, ErrorCode::interrupted);
@@ -95,7 +95,7 @@ TEST(Waiting, EndsWithTheMount) {
       shown = std::move(result);
       answered = true;
     });
-    EXPECT_TRUE(eventually([&] { return held.mount.road.held() == 1; }));
+    EXPECT_TRUE(eventually([&] { return held.mount.network.held() == 1; }));
   }
   ASSERT_TRUE(answered);
   EXPECT_EQ(shown.error().code, ErrorCode::interrupted);
@@ -110,10 +110,10 @@ TEST(Waiting, IsSharedByThoseWhoWantTheSame) {
       if (result) ++answered;
     });
   }
-  EXPECT_TRUE(eventually([&] { return held.mount.road.held() == 1; }));
-  held.mount.road.open();
+  EXPECT_TRUE(eventually([&] { return held.mount.network.held() == 1; }));
+  held.mount.network.open();
   EXPECT_TRUE(eventually([&] { return answered == 20; }));
-  EXPECT_EQ(held.mount.road.count("/file_chunks/"), 1);
+  EXPECT_EQ(held.mount.network.count("/file_chunks/"), 1);
 }
 
 TEST(Waiting, IsNotDoneInALookup) {
@@ -123,7 +123,7 @@ TEST(Waiting, IsNotDoneInALookup) {
   EXPECT_EQ(entry.attributes.size, kUnknownSize);
   EXPECT_EQ(entry.attributes_timeout, 0);  // so the kernel asks before any process may open it
   EXPECT_EQ(entry.entry_timeout, kEndless);
-  EXPECT_EQ(held.mount.road.count("/file_chunks/"), 0);
+  EXPECT_EQ(held.mount.network.count("/file_chunks/"), 0);
 }
 
 TEST(Waiting, IsRepeatedIfTheKernelWouldDropTheAnswer) {
@@ -136,7 +136,7 @@ TEST(Waiting, IsRepeatedIfTheKernelWouldDropTheAnswer) {
     answered = true;
   });
   held.named("f");  // answered after that was requested, so it would count as newer
-  held.mount.road.open();
+  held.mount.network.open();
   ASSERT_TRUE(eventually([&] { return answered.load(); }));
   EXPECT_EQ(shown.error().code, ErrorCode::stale);
   EXPECT_EQ(held.named("f").attributes.size, 13U);
@@ -193,11 +193,11 @@ TEST(Waiting, SendsAThreadBackOnceOnly) {
   const NodeId directory = mount.walk("projects/" + project.text() + "/revisions/" + revision.text())->node;
   auto crossed = [&](const std::string& name) {
     const NodeId node = looked_up(mount, directory, name).node;
-    mount.road.hold("/file_chunks/");
+    mount.network.hold("/file_chunks/");
     Asked asked(mount, node);
-    EXPECT_TRUE(eventually([&] { return mount.road.held() == 1; }));
+    EXPECT_TRUE(eventually([&] { return mount.network.held() == 1; }));
     looked_up(mount, directory, name);
-    mount.road.open();
+    mount.network.open();
     EXPECT_TRUE(eventually([&] { return asked.answered.load(); }));
     return std::move(asked.shown);
   };
@@ -214,7 +214,7 @@ TEST(Waiting, ForALateDirectoryEndsInTheNodeThatTheKernelKnows) {
   Mounted mount(service);
   ProjectId project = service.project("late");
   const NodeId projects = mount.walk("projects")->node;
-  mount.road.hold("/projects/" + project.text());
+  mount.network.hold("/projects/" + project.text());
   const Entry late = looked_up(mount, projects, project.text());
   EXPECT_EQ(late.entry_timeout, 0);
   EXPECT_EQ(late.attributes_timeout, 0);
@@ -224,7 +224,7 @@ TEST(Waiting, ForALateDirectoryEndsInTheNodeThatTheKernelKnows) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
   Asked one(mount, late.node), other(mount, late.node);
   EXPECT_FALSE(one.answered || other.answered);
-  mount.road.open();
+  mount.network.open();
   ASSERT_TRUE(eventually([&] { return one.answered && other.answered; }));
   ASSERT_TRUE(one.shown && other.shown);
   EXPECT_EQ(one.shown->timeout, kEndless);
@@ -238,10 +238,10 @@ TEST(Waiting, ForALateNameThatIsNoneEndsInAnError) {
   Service service;
   Mounted mount(service);
   const NodeId projects = mount.walk("projects")->node;
-  mount.road.hold("/projects/1m00000000000000dead");
+  mount.network.hold("/projects/1m00000000000000dead");
   const Entry late = looked_up(mount, projects, "1m00000000000000dead");
   Asked asked(mount, late.node);
-  mount.road.open();
+  mount.network.open();
   ASSERT_TRUE(eventually([&] { return asked.answered.load(); }));
   ASSERT_FALSE(asked.shown);
   EXPECT_EQ(asked.shown.error().code, ErrorCode::not_found);
@@ -263,13 +263,13 @@ TEST(Waiting, IsNotNeededToListADirectory) {
   EXPECT_THAT(names, testing::ElementsAre(".", "..", "f"));
   EXPECT_EQ(listed_entry.node, held.slow_file);
   EXPECT_EQ(listed_entry.attributes_timeout, 0);  // its size is not known; the kernel asks when it needs it
-  EXPECT_EQ(held.mount.road.held(), 0);
+  EXPECT_EQ(held.mount.network.held(), 0);
 }
 
 TEST(Away, WhatIsHereIsServedAndTheRestFailsWithAReason) {
   Service service;
   Held held(service);
-  held.mount.road.close_for_good();
+  held.mount.network.close_for_good();
   EXPECT_EQ(held.mount.read_file(held.quick_file), "quick content\n");
   auto entry = held.mount.lookup(held.slow_directory, "f");
   ASSERT_FALSE(entry);

@@ -80,7 +80,7 @@ TEST(Work, TruncatingToNothingFetchesNothing) {
   Mounted mount(service);
   auto file = mount.walk("projects/" + project.text() + "/work/f");
   ASSERT_TRUE(file);
-  const int before = mount.road.count("/file_chunks/");
+  const int before = mount.network.count("/file_chunks/");
   SetAttributes empty;
   empty.size = 0;
   auto after = await<AttributesReply>(
@@ -88,7 +88,7 @@ TEST(Work, TruncatingToNothingFetchesNothing) {
   ASSERT_TRUE(after);
   EXPECT_EQ(after->attributes.size, 0u);
   EXPECT_EQ(mount.read(file->node), "");
-  EXPECT_EQ(mount.road.count("/file_chunks/"), before);
+  EXPECT_EQ(mount.network.count("/file_chunks/"), before);
 }
 
 TEST(Work, AnUnlinkedFileIsReadUntilItIsForgotten) {
