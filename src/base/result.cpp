@@ -5,8 +5,8 @@
 
 namespace playfs {
 
-// `perhaps`: a proxy's error page passes, and a service that makes no sense does not; a failing disk may be a loose
-// cable; an offline mount may be mounted otherwise.
+// `perhaps`: a proxy's error page passes, while a service that makes no sense stays; a failing disk may be a loose
+// cable; what an offline mount could not ask for, the next one may.
 ErrorTraits traits_of(ErrorCode code) {
   constexpr bool recorded = true;
   switch (code) {

@@ -29,7 +29,7 @@ Error sqlite_error(int result, std::string what) {
     case SQLITE_RANGE: code = ErrorCode::internal; break;
     default: break;
   }
-  return Error{code, std::move(what), {}};
+  return Error{code, std::move(what)};
 }
 
 Error sqlite_error(sqlite3* handle, int result, std::string_view doing) {

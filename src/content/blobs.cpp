@@ -209,7 +209,7 @@ void Blobs::chunk_arrived(const AssemblyPtr& assembly, const ChunkId& id, Result
       assembly->chunks[id] = std::move(*chunk);
       const std::uint64_t ceiling = context_.options.file_ceiling;
       if (assembly->text_size > text_ceiling(*assembly->file.entry, ceiling))
-        failure = Error{ErrorCode::refused_input, "it is larger than " + std::to_string(ceiling) + " bytes", {}};
+        failure = Error{ErrorCode::refused_input, "it is larger than " + std::to_string(ceiling) + " bytes"};
       else if (assembly->chunks.size() < assembly->uses.size()) return;
     }
     assembly->ended = true;

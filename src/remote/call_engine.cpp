@@ -78,8 +78,7 @@ CallEngine::CallEngine(net::Transport& transport, Executor& executor, const Cloc
 
 void CallEngine::start(CallPtr call) {
   if (options_.offline) {
-    reject(call,
-           Error{ErrorCode::offline, fmt::format("{} {}: offline", call->request.method, call->request.target), {}});
+    reject(call, Error{ErrorCode::offline, fmt::format("{} {}: offline", call->request.method, call->request.target)});
   } else {
     call->begun = clock_.steady();
     admit(call);

@@ -31,6 +31,28 @@
 
 #include "vfs/attempt.h"
 
+// PLAYFS_TRY and PLAYFS_CHECK within a coroutine.
+#define PLAYFS_CO_TRY(declaration, expression) \
+  PLAYFS_CO_TRY_INNER(PLAYFS_CONCAT(playfs_co_, __LINE__), declaration, expression)
+#define PLAYFS_CO_TRY_INNER(temporary, declaration, expression)           \
+  auto temporary = (expression);                                          \
+  if (!temporary) co_return ::playfs::fail(std::move(temporary).error()); \
+  declaration = std::move(*temporary)
+#define PLAYFS_CO_CHECK(expression)                                                                        \
+  do {                                                                                                     \
+    if (auto playfs_co = (expression); !playfs_co) co_return ::playfs::fail(std::move(playfs_co).error()); \
+  } while (false)
+// The same for the outcome of something awaited.
+#define PLAYFS_AWAIT(declaration, what) PLAYFS_AWAIT_INNER(PLAYFS_CONCAT(playfs_await_, __LINE__), declaration, what)
+#define PLAYFS_AWAIT_INNER(awaited, declaration, what) \
+  auto awaited = (what);                               \
+  PLAYFS_CO_TRY(declaration, co_await awaited)
+#define PLAYFS_AWAIT_CHECK(what)            \
+  do {                                      \
+    auto playfs_await = (what);             \
+    PLAYFS_CO_CHECK(co_await playfs_await); \
+  } while (false)
+
 namespace playfs::vfs {
 
 template <class T>
@@ -184,9 +206,8 @@ Async<T> repeat(F attempt) {
     } else {
       if (outcome) co_return std::move(*outcome);
     }
-    NoValue stop = std::move(outcome).error();
-    if (!stop.fetch) co_return fail(std::move(stop.error));
-    if (Status came = co_await stop.fetch; !came) co_return fail(std::move(came).error());
+    auto waiting = wait_for(std::move(outcome).error());
+    if (Status came = co_await waiting; !came) co_return fail(std::move(came).error());
   }
 }
 
@@ -201,25 +222,3 @@ auto as_attempt(F begin) {
 }
 
 }  // namespace playfs::vfs
-
-// PLAYFS_TRY and PLAYFS_CHECK within a coroutine.
-#define PLAYFS_CO_TRY(declaration, expression) \
-  PLAYFS_CO_TRY_INNER(PLAYFS_CONCAT(playfs_co_, __LINE__), declaration, expression)
-#define PLAYFS_CO_TRY_INNER(temporary, declaration, expression)           \
-  auto temporary = (expression);                                          \
-  if (!temporary) co_return ::playfs::fail(std::move(temporary).error()); \
-  declaration = std::move(*temporary)
-#define PLAYFS_CO_CHECK(expression)                                                                        \
-  do {                                                                                                     \
-    if (auto playfs_co = (expression); !playfs_co) co_return ::playfs::fail(std::move(playfs_co).error()); \
-  } while (false)
-// The same for the outcome of something awaited.
-#define PLAYFS_AWAIT(declaration, what) PLAYFS_AWAIT_INNER(PLAYFS_CONCAT(playfs_await_, __LINE__), declaration, what)
-#define PLAYFS_AWAIT_INNER(awaited, declaration, what) \
-  auto awaited = (what);                               \
-  PLAYFS_CO_TRY(declaration, co_await awaited)
-#define PLAYFS_AWAIT_CHECK(what)            \
-  do {                                      \
-    auto playfs_await = (what);             \
-    PLAYFS_CO_CHECK(co_await playfs_await); \
-  } while (false)

@@ -120,17 +120,6 @@ Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milli
                         std::chrono::milliseconds longer, std::string fact, Fetch fetch);
 /// Local work that may block on the disk; runs on threads of its own, so nothing else waits with it.
 Fetch on_disk(Mount& mount, UniqueFunction<Status()> work);
-/// The same for work that has a result.
-template <class T, class Work>
-Async<T> from_disk(Mount& mount, Work work) {
-  return answer<T>([&mount, work = std::move(work)](const CancelToken&, Callback<T> done) mutable {
-    mount.disk().post([work = std::move(work), done = std::move(done)]() mutable {
-      auto own_done = std::move(done);
-      Result<T> result = Work(std::move(work))();
-      own_done(std::move(result));
-    });
-  });
-}
 /// Reads or renders much of what strangers wrote, on one of the mount's threads for that. A caller that is interrupted
 /// is answered at once: `work` looks at the token between its steps. It may go on with another fetch.
 Fetch off_thread(Mount& mount, Executor& threads, UniqueFunction<void(const CancelToken&, Callback<void>)> work);

@@ -258,9 +258,11 @@ Attempt<void> WorkTree::check_may_commit(const OperationPtr& op) {
 
 Async<std::uint32_t> WorkTree::discard(OperationPtr op, std::string path, bool dry_run) {
   PLAYFS_CO_CHECK(check_may_write(op->caller));
-  PLAYFS_AWAIT(const std::uint32_t count, from_disk<std::uint32_t>(mount_, [self = shared_from_this(), path, dry_run] {
-                 return self->discard_now(path, dry_run);
-               }));
+  std::uint32_t count = 0;
+  PLAYFS_AWAIT_CHECK(on_disk(mount_, [self = shared_from_this(), &path, dry_run, &count]() -> Status {
+    PLAYFS_TRY(count, self->discard_now(path, dry_run));
+    return {};
+  }));
   if (!dry_run) PLAYFS_AWAIT_CHECK(tell(op, "the staged changes were discarded"));
   co_return count;
 }
