@@ -416,7 +416,8 @@ Result<ConvergedState> Convergence::run(const RevisionTreePtr& ours, bool may_jo
         return is_of_playfs(at(log.revisions, link.id)) && holdings.holds(id, link.content) &&
                !holdings.holds(tip, link.content);
       });
-      converged.left_out.push_back({id, revision->revision.agent, holds_ours, std::move(conflicts)});
+      converged.left_out.push_back(
+          {id, revision->revision.created_at, revision->revision.agent, holds_ours, std::move(conflicts)});
     }
     if (head == tip) {
       if (at_tip) converged.verified = at_tip->revision.created_at;
@@ -430,7 +431,7 @@ Result<ConvergedState> Convergence::run(const RevisionTreePtr& ours, bool may_jo
       converged.given_up = true;
       converged.head = head;
       converged.holds_ours = ours && head_is_known && holdings.covers(head, ours->revision.id);
-      converged.left_out.push_back({tip, at_tip->revision.agent, true, {}});
+      converged.left_out.push_back({tip, at_tip->revision.created_at, at_tip->revision.agent, true, {}});
       return converged;
     }
     if (!converged.left_out.empty() || parts_.clock.steady() - log.began > kFreshLook) {

@@ -39,6 +39,7 @@ struct MergePolicy {
 /// A tip that head does not hold, and why.
 struct LeftOut {
   RevisionId revision;
+  WallTime created_at;
   std::string agent;
   bool is_ours = false;  ///< holds what a playfs client posted, so it has to be announced
   std::vector<Conflict> conflicts;

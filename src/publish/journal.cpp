@@ -19,6 +19,7 @@ constexpr const char* kPlannedAgain = "planned_again";  // count, a space, the p
 constexpr const char* kHollow = "hollow";               // its id, a space, the publication's tx
 constexpr const char* kScan = "scan";
 constexpr const char* kFound = "scan/found/";
+constexpr const char* kLeftOut = "left_out/";
 constexpr const char* kGivenBack = "given_back/";  // followed by the tx
 std::optional<WallTime> time_of(const std::string& text) {
   WallTime time;
@@ -355,17 +356,30 @@ Status Journal::record_watermark(WallTime time, const ScanChange& scan) {
 
 Result<std::string> Journal::scan_position() { return storage_->fact(kScan); }
 
-Result<std::map<RevisionId, WallTime>> Journal::scan_found() {
-  PLAYFS_TRY(auto facts, storage_->facts(kFound));
-  std::map<RevisionId, WallTime> found;
-  for (const auto& [id, time] : facts) found.emplace(RevisionId(id), time_of(time).value_or(WallTime()));
-  return found;
-}
+Result<std::map<RevisionId, WallTime>> Journal::scan_found() { return revisions_under(kFound); }
 
 Status Journal::record_scan(const ScanChange& scan) {
   JournalChange change;
   add(scan, change);
   return write("scan", change);
+}
+
+Result<std::map<RevisionId, WallTime>> Journal::left_out() { return revisions_under(kLeftOut); }
+
+Status Journal::record_left_out(const std::map<RevisionId, WallTime>& left_out) {
+  PLAYFS_TRY(auto before, this->left_out());
+  if (before == left_out) return {};
+  JournalChange change;
+  for (const auto& [id, time] : before) change.facts[kLeftOut + id.text()] = "";
+  for (const auto& [id, time] : left_out) change.facts[kLeftOut + id.text()] = std::to_string(time.nanoseconds);
+  return write("left out", change);
+}
+
+Result<std::map<RevisionId, WallTime>> Journal::revisions_under(const char* prefix) {
+  PLAYFS_TRY(auto facts, storage_->facts(prefix));
+  std::map<RevisionId, WallTime> revisions;
+  for (const auto& [id, time] : facts) revisions.emplace(RevisionId(id), time_of(time).value_or(WallTime()));
+  return revisions;
 }
 
 Result<std::string> Journal::thread() { return storage_->fact(kThread); }

@@ -286,6 +286,11 @@ class Journal {
   [[nodiscard]] Result<std::map<RevisionId, WallTime>> scan_found();
   [[nodiscard]] Status record_scan(const ScanChange& scan);
 
+  /// The revisions beside head that a convergence left out, and when they were created: they are still named when the
+  /// log is forgotten up to a newer head. Replaced as a whole; writes nothing if nothing changed.
+  [[nodiscard]] Result<std::map<RevisionId, WallTime>> left_out();
+  [[nodiscard]] Status record_left_out(const std::map<RevisionId, WallTime>& left_out);
+
   /// What was announced: the project's thread, once it is known, and the revisions announced there.
   [[nodiscard]] Result<std::string> thread();
   [[nodiscard]] Status record_thread(const std::string& id);
@@ -294,6 +299,8 @@ class Journal {
 
  private:
   Status write(std::string_view what, const JournalChange& change);
+  /// The facts named by this prefix and the id of a revision, with its creation time as their value.
+  Result<std::map<RevisionId, WallTime>> revisions_under(const char* prefix);
   /// Adds the longest id to the change, if it is longer than all before.
   Status note_longest(const std::vector<Upload>& stored, JournalChange& change);
 

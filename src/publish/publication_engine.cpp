@@ -12,6 +12,9 @@ namespace playfs::publish {
 
 namespace {
 
+/// Revisions beside head that are remembered; the newest. Anyone may post any number of them.
+constexpr std::size_t kMostLeftOut = 64;
+
 CommitResult so_far(const Publication& publication) {
   CommitResult result;
   result.outcome = Outcome::pending;
@@ -316,9 +319,32 @@ Status PublicationEngine::say(const Announcement& announcement) {
   return {};
 }
 
+/// Verifying head forgets what is older, so what is left out now would be named by nobody. `drops_taken_in`: whether to
+/// look which of the earlier ones head holds by now. That may read far back, so no commit waits for it.
+Status PublicationEngine::note_left_out(const ConvergedState& converged, bool drops_taken_in) {
+  PLAYFS_TRY(auto noted, parts_.journal.left_out());
+  std::map<RevisionId, WallTime> left_out;
+  for (const auto& each : converged.left_out) left_out.emplace(each.revision, each.created_at);
+  std::vector<RevisionId> compared = {converged.head};
+  for (const auto& [id, time] : noted)
+    if (!left_out.contains(id)) compared.push_back(id);
+  if (drops_taken_in && !converged.head.empty() && compared.size() > 1) {
+    PLAYFS_TRY(auto holdings, Holdings::compare(compared, merging_.links()));
+    std::erase_if(noted, [&](const auto& item) {
+      return !left_out.contains(item.first) && holdings.covers(converged.head, item.first);
+    });
+  }
+  left_out.merge(noted);
+  while (left_out.size() > kMostLeftOut)
+    left_out.erase(std::min_element(left_out.begin(), left_out.end(),
+                                    [](const auto& a, const auto& b) { return a.second < b.second; }));
+  return parts_.journal.record_left_out(left_out);
+}
+
 /// Verifying head forgets what is older. So if the log has an unannounced branch, the scan is only saved, and a
 /// reconcile announces it: a commit does not announce others' branches, and their authors may be gone.
 Status PublicationEngine::pass_by(const ConvergedState& converged) {
+  PLAYFS_CHECK(note_left_out(converged, false));
   if (!converged.verified) return {};
   for (const auto& left_out : converged.left_out) {
     PLAYFS_TRY(bool is_said, parts_.journal.is_announced(left_out.revision));
@@ -341,6 +367,7 @@ Result<ConvergedState> PublicationEngine::reconcile(const std::string& agent) {
                       .author = left_out.agent,
                       .conflicts = std::move(paths)}));
   }
+  PLAYFS_CHECK(note_left_out(converged, true));
   if (converged.verified) PLAYFS_CHECK(scan_.verified(*converged.verified));
   PLAYFS_CHECK(say_what_came_late());
   PLAYFS_TRY(auto branch, parts_.journal.branch());

@@ -129,6 +129,7 @@ class PublicationEngine {
   Status refused(Publication& publication, const Error& error);
   Status converge(Publication& publication);
   Status say(const Announcement& announcement);
+  Status note_left_out(const ConvergedState& converged, bool drops_taken_in);
   Status pass_by(const ConvergedState& converged);
   Status say_what_came_late();
   Status settle(Publication& publication);

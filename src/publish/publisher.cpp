@@ -298,8 +298,11 @@ std::optional<Result<CommitResult>> Publisher::last() const {
 }
 
 std::vector<RevisionId> Publisher::left_out() const {
-  MutexLock lock(state_->mutex);
-  return state_->left_out;
+  std::vector<RevisionId> revisions;
+  auto left_out = state_->journal->left_out();
+  if (!left_out) return revisions;  // the branches that the list of revisions shows are named all the same
+  for (const auto& [id, time] : *left_out) revisions.push_back(id);
+  return revisions;
 }
 
 std::optional<RevisionId> Publisher::branch() const {

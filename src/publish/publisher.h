@@ -105,7 +105,7 @@ class Publisher {
   [[nodiscard]] std::optional<PlannedCommit> last_plan() const;
   /// The last commit that ended, in this process or an earlier one, for reading `commit` back.
   [[nodiscard]] std::optional<Result<CommitResult>> last() const;
-  /// Siblings that the last reconcile did not merge into head.
+  /// Revisions beside head that were not merged, the newest 64, also from earlier runs. Head may hold some by now.
   [[nodiscard]] std::vector<RevisionId> left_out() const;
   /// The lost base, until what it held is published again or given up.
   [[nodiscard]] std::optional<LostBase> lost_base() const;

@@ -67,7 +67,6 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   Pace pace PLAYFS_GUARDED_BY(mutex);           ///< of the upload in `progress`
   CancelSource round PLAYFS_GUARDED_BY(mutex);  ///< ends what the thread is doing now
   std::vector<Callback<Cancelled>> cancelling PLAYFS_GUARDED_BY(mutex);
-  std::vector<RevisionId> left_out PLAYFS_GUARDED_BY(mutex);
   std::optional<PlannedCommit> planned PLAYFS_GUARDED_BY(mutex);
   std::optional<Result<CommitResult>> last PLAYFS_GUARDED_BY(mutex);
   Waiters waiters;

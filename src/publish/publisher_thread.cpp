@@ -214,10 +214,6 @@ void Publisher::State::wait_for_work() {
     MutexLock lock(mutex);
     is_reconciling = false;
     if (cancel.cancelled()) wants_reconcile = true;
-    if (converged) {
-      left_out.clear();
-      for (const auto& each : converged->left_out) left_out.push_back(each.revision);
-    }
   }
   if (converged || cancel.cancelled()) return;
   if (is_transient(converged.error().code)) return reconcile_later(converged.error());

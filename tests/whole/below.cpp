@@ -124,6 +124,17 @@ Status wrap_settling(Journal* self, Publication& publication, Ending ending, Rev
 }
 #undef PLAYFS_SYMBOL
 
+// Journal::record_left_out
+#define PLAYFS_SYMBOL                                                                       \
+  "_ZN6playfs7publish7Journal15record_left_outERKSt3mapINS_2IdINS_11RevisionTagEEENS_8Wall" \
+  "TimeESt4lessIS5_ESaISt4pairIKS5_S6_EEE"
+Status real_left_out(Journal*, const std::map<RevisionId, WallTime>&) PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_left_out(Journal*, const std::map<RevisionId, WallTime>&) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_left_out(Journal* self, const std::map<RevisionId, WallTime>& left_out) {
+  return planted == Fault::left_out_forgotten ? Status() : real_left_out(self, left_out);
+}
+#undef PLAYFS_SYMBOL
+
 // announce
 #define PLAYFS_SYMBOL \
   "_ZN6playfs7publish8announceERNS0_8UpstreamERNS0_7JournalERKNS_2IdINS_10ProjectTagEEERKNS0_12AnnouncementE"

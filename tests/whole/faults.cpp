@@ -19,6 +19,7 @@ const char* name_of(Fault fault) {
     case Fault::wrong_chunk: return "wrong-chunk";
     case Fault::branch_as_published: return "branch-as-published";
     case Fault::not_announced: return "not-announced";
+    case Fault::left_out_forgotten: return "left-out-forgotten";
     case Fault::cancel_after_post: return "cancel-after-post";
     case Fault::thaw_drops: return "thaw-drops";
     case Fault::conflict_not_noted: return "conflict-not-noted";

@@ -21,6 +21,7 @@ enum class Fault {
   wrong_chunk,          ///< a chunk is journalled under the id of the previous one
   branch_as_published,  ///< a branch is reported as published
   not_announced,        ///< a branch is not announced
+  left_out_forgotten,   ///< a foreign branch is named only as long as the log is not forgotten
   cancel_after_post,    ///< a commit returns to the stage although it may have been sent
   // In the stage.
   thaw_drops,              ///< what is returned to the stage is lost
@@ -48,7 +49,7 @@ enum class Fault {
   sync_error_forgotten,  ///< a failed sync is retried, and then trusted
 };
 const char* name_of(Fault fault);
-inline constexpr int kFaults = 34;
+inline constexpr int kFaults = static_cast<int>(Fault::sync_error_forgotten) + 1;
 
 /// The fault that is planted at present.
 extern Fault planted;

@@ -553,6 +553,10 @@ class Simulation {
     }
   }
 
+  void note_left_out(Process& process) {
+    for (const RevisionId& id : process.publisher().left_out()) left_out_.insert(id.text());
+  }
+
   /// A participant that joins when all others are done, and polls until nothing changes any more.
   void visit(const std::string& project) {
     Process::Parts parts{.world = world_,
@@ -579,7 +583,10 @@ class Simulation {
         if (latest == head) final_heads_[project] = head;
         head = latest;
       }
-      for (const RevisionId& id : process.publisher().left_out()) left_out_.insert(id.text());
+      note_left_out(process);
+      for (const auto& client : clients_)
+        if (client->plan().project.text() == project)
+          client->look_at_process([&](Process& each) { note_left_out(each); });
     };
     // A remaining client, or a new one that knows nothing yet.
     auto there = std::find_if(clients_.begin(), clients_.end(), [&](const auto& client) {
@@ -899,7 +906,7 @@ class Simulation {
   Ledger neighbours_;                                               ///< of foreign clients that follow the protocol
   std::map<std::string, std::string> brought_;                      ///< by them: files that nobody touches
   std::set<std::string> helped_;                                    ///< their revisions
-  std::set<std::string> left_out_;                                  ///< of head, as reported to whoever visited last
+  std::set<std::string> left_out_;                                  ///< of head, as any client names it in the end
   std::size_t writes_ = 0, refusals_ = 0;
   std::map<std::string, std::string> bodies_;
   std::map<std::pair<int, std::string>, std::set<std::string>> uploaded_;  ///< chunks: keys by client and text

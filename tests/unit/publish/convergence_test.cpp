@@ -230,6 +230,45 @@ TEST_F(ConvergenceTest, ACommitKeepsUnannouncedBranches) {
   expect_said(world, left);
 }
 
+TEST_F(ConvergenceTest, WhatACommitPassesByIsNamedUntilHeadHoldsIt) {
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+  open(MergePolicy::Whose::none);
+  let_the_log_grow(world);
+  for (const std::string name : {"one", "two"}) {  // the second commit no longer finds the branch in the log
+    work->write(name, name);
+    auto result = work->commit();
+    ASSERT_TRUE(result) << result.error().message;
+    ASSERT_EQ(world.head(project), result->revision.text());
+    let_the_log_grow(world);
+    EXPECT_EQ(work->publisher->left_out(), std::vector{RevisionId(branch)});
+  }
+  open(MergePolicy::Whose::none);
+  EXPECT_EQ(work->publisher->left_out(), std::vector{RevisionId(branch)}) << "after a restart, too";
+  auto merged = world
+                    .create("revisions", wire::to_text(JsonObject{{"project", project},
+                                                                  {"parents", Json::Array{world.head(project), branch}},
+                                                                  {"agent", "stranger"},
+                                                                  {"manifest", JsonObject{{"files", JsonObject()}}}}))
+                    .id;
+  world.set_head(project, merged);
+  open(MergePolicy::Whose::none, true);
+  for (int i = 0; i < 300 && !work->publisher->left_out().empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(work->publisher->left_out().empty());
+}
+
+TEST_F(ConvergenceTest, AStrangersManyBranchesAreNotAllRemembered) {
+  begin({{"base", "0"}}, {{"base", "0"}});
+  open(MergePolicy::Whose::none);
+  std::string last;
+  for (int i = 0; i < 70; ++i) last = publish(root, {{"base", "0"}, {"branch", std::to_string(i)}});
+  work->write("mine", "m");
+  ASSERT_TRUE(work->commit());
+  auto left_out = work->publisher->left_out();
+  EXPECT_EQ(left_out.size(), 64U);
+  EXPECT_EQ(std::count(left_out.begin(), left_out.end(), RevisionId(last)), 1) << "the newest are";
+}
+
 TEST_F(ConvergenceTest, AVisitKeepsBranchesUntilTheyAreAnnounced) {
   begin({{"base", "0"}}, {{"base", "0"}});
   auto left = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
