@@ -124,6 +124,7 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
   if (options.synchronous) settings += ",sync";
   std::vector<std::string> words = {"playfs", "-o", settings};
   std::vector<char*> pointers;
+  pointers.reserve(words.size());
   for (auto& word : words) pointers.push_back(word.data());
   fuse_args arguments = FUSE_ARGS_INIT(static_cast<int>(pointers.size()), pointers.data());
 

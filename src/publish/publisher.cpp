@@ -243,20 +243,19 @@ void Publisher::plan(CancelToken cancel, Callback<PlannedCommit> done) {
 }
 
 void Publisher::cancel(Callback<Cancelled> done) {
-  bool is_asked = false, interrupts = false;
+  bool interrupts = false;
   CancelSource round;
   {
     MutexLock lock(state_->mutex);
     if (!state_->stopping) {
-      state_->cancelling.push_back(std::move(done));
+      state_->cancelling.push_back(std::exchange(done, {}));
       state_->changed.notify_all();
-      is_asked = true;
       // A POST is not interrupted, because its response is needed. Reading a long log is, and resumes later.
       interrupts = state_->progress.phase < Phase::posting || state_->progress.reading;
       round = state_->round;
     }
   }
-  if (!is_asked) return done(fail(ErrorCode::interrupted, "playfs is shutting down"));
+  if (done) return done(fail(ErrorCode::interrupted, "playfs is shutting down"));
   if (interrupts) round.cancel();
 }
 

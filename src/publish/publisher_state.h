@@ -108,16 +108,14 @@ void Publisher::State::add_job(CancelToken cancel, Callback<T> done, Work work) 
     (*shared)(work());
     upstream->until(stop.token());
   };
-  bool is_taken = false;
   {
     MutexLock lock(mutex);
-    is_taken = !stopping && !goes_on_later;  // that may take hours
-    if (is_taken) {
-      jobs.push_back(std::move(job));
+    if (!stopping && !goes_on_later) {  // that may take hours
+      jobs.push_back(std::exchange(job, nullptr));
       changed.notify_all();
     }
   }
-  if (is_taken) return interrupt_reconcile();
+  if (!job) return interrupt_reconcile();
   job(Error{ErrorCode::busy, "a publication is in progress", "wait for it to finish: playfs status"});
 }
 

@@ -98,7 +98,7 @@ void send(CallEngine& engine, HttpRequest request, std::string bucket, SendOptio
   engine.start(std::move(call));
 }
 
-constexpr std::string_view kReads = "";  // the rate-limit bucket of all reads; writes have one per collection
+constexpr std::string_view kReads;  // the rate-limit bucket of all reads; writes have one per collection
 
 void read(CallEngine& engine, std::string target, HttpHeaders headers, CancelToken cancel, Callback<HttpResponse> done,
           std::string subject = {}) {
