@@ -5,8 +5,9 @@
 
 namespace playfs {
 
-// `perhaps`: a proxy's error page passes, while a service that makes no sense stays; a failing disk may be a loose
-// cable; what an offline mount could not ask for, the next one may.
+// `perhaps`: nobody knows whether later is worth a try. A malformed response may be a proxy's error page, which goes
+// away, or a broken service, which does not. A disk error may be a loose cable. What an offline mount must not request,
+// the next mount may.
 ErrorTraits traits_of(ErrorCode code) {
   constexpr bool recorded = true;
   switch (code) {

@@ -67,7 +67,8 @@ using RecordPartPtr = std::shared_ptr<const RecordPart>;
 
 /// Records of more bytes than this are parsed only on threads that nobody else waits for. A service keeps smaller ones.
 inline constexpr std::size_t kParsedAtOnce = 4 * kMaxRecordSize;
-/// Of those, records that take more memory than this are reduced on threads of readers of records.
+/// Smaller records that take more memory than this once parsed are reduced only on threads that serve readers of
+/// records.
 inline constexpr std::size_t kReducedAtOnce = 64 << 10;
 
 /// What is known of a revision without parsing a large record.

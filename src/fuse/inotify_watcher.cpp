@@ -106,7 +106,8 @@ bool InotifyWatcher::take_events() {
       at += static_cast<ssize_t>(sizeof event) + event.len;
       bool known = false;
       for (auto& [watch, watched] : watched_) {
-        // After an overflow any file may have been closed. A text taken too early is reported when its rest comes.
+        // After an overflow any file may have been closed, so all count as closed. If one was not, its request is sent
+        // too early, and the next write to it fails and says so.
         if ((event.mask & IN_Q_OVERFLOW) == 0 && watched.descriptor != event.wd) continue;
         known = true;
         if ((event.mask & (IN_CLOSE_WRITE | IN_Q_OVERFLOW)) != 0) watched.closed = true;

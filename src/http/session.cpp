@@ -24,7 +24,8 @@ constexpr std::size_t kFirstRead = 1024;
 constexpr std::size_t kReadOfBody = 16 * 1024;
 /// The overhead of a header field over its text, both as parsed and as passed on.
 constexpr std::size_t kOfField = 160;
-/// A request is served, even if the client has closed its end, when it waited no longer: some half-close after sending.
+/// A request that waited no longer than this is served even if the client has closed its sending side: some clients
+/// half-close after sending.
 constexpr std::chrono::seconds kSurelyWanted{1};
 
 /// What an answer sent in pieces holds: one piece, and the list of the others.

@@ -11,11 +11,12 @@ constexpr std::chrono::seconds kLongestObeyed = std::chrono::minutes(15);
 
 std::chrono::milliseconds backoff_after(const Error& error, int streak, std::chrono::milliseconds first,
                                         std::chrono::milliseconds longest) {
-  auto rest = first;
-  for (int i = 1; i < streak && rest < longest; ++i) rest *= 2;
-  rest = std::min(rest, longest);
-  if (error.retry_after) rest = std::max(rest, std::chrono::milliseconds(std::min(*error.retry_after, kLongestObeyed)));
-  return rest;
+  auto length = first;
+  for (int i = 1; i < streak && length < longest; ++i) length *= 2;
+  length = std::min(length, longest);
+  if (error.retry_after)
+    length = std::max(length, std::chrono::milliseconds(std::min(*error.retry_after, kLongestObeyed)));
+  return length;
 }
 
 }  // namespace playfs::publish

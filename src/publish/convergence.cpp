@@ -94,7 +94,8 @@ Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, cons
   Log log;
   log.began = parts_.clock.steady();
   PLAYFS_TRY(log.project, parts_.scan.look(from));
-  static_cast<void>(parts_.absences.check_head(log.project));  // starts the wait of whoever moves head
+  // Only starts the waiting time that a later move of head needs.
+  static_cast<void>(parts_.absences.check_head(log.project));
   for (const auto& [id, time] : parts_.scan.found()) {
     PLAYFS_TRY(auto revision, read(id));
     PLAYFS_CHECK(add(revision, log));

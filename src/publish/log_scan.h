@@ -97,7 +97,7 @@ class LogScan {
     std::optional<Mark> read;  ///< up to here; nullopt: nothing was read yet
     /// Pages from then on may have gaps between them, and are to be read again.
     std::optional<WallTime> again;
-    /// The same for pages that were read since: when those are read again, it is too early for these.
+    /// The same for pages read after those. They are read again later, once reads have caught up with them.
     std::optional<WallTime> again_later;
     std::optional<Pass> pass;
   };

@@ -319,8 +319,9 @@ Status PublicationEngine::say(const Announcement& announcement) {
   return {};
 }
 
-/// Verifying head forgets what is older, so what is left out now would be named by nobody. `drops_taken_in`: whether to
-/// look which of the earlier ones head holds by now. That may read far back, so no commit waits for it.
+/// Journals the branches that were left out: once head is verified, the scan forgets all that is older, and no client
+/// would name them. `drops_taken_in`: whether to drop earlier ones that head holds by now. Finding that out may read
+/// far back, so no commit waits for it.
 Status PublicationEngine::note_left_out(const ConvergedState& converged, bool drops_taken_in) {
   PLAYFS_TRY(auto noted, parts_.journal.left_out());
   std::map<RevisionId, WallTime> left_out;

@@ -59,8 +59,8 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   bool is_reconciling PLAYFS_GUARDED_BY(mutex) = false;   ///< `round` is a reconcile, for which nobody waits
   std::uint64_t reconciles PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts reconciles, so that a late alarm starts no other
   std::deque<Job> jobs PLAYFS_GUARDED_BY(mutex);
-  std::uint64_t rest PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts backoffs, so that a late alarm ends no other
-  bool is_rested PLAYFS_GUARDED_BY(mutex) = false;
+  std::uint64_t backoffs PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts them, so that a late alarm ends no later one
+  bool backoff_is_over PLAYFS_GUARDED_BY(mutex) = false;
   SteadyTime goes_on PLAYFS_GUARDED_BY(mutex);
   bool goes_on_later PLAYFS_GUARDED_BY(mutex) = false;
   Progress progress PLAYFS_GUARDED_BY(mutex);

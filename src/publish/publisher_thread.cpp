@@ -164,8 +164,8 @@ void Publisher::State::back_off(const Error& error, int streak) {
   {
     MutexLock lock(mutex);
     if (stopping) return;
-    alarm = ++rest;
-    is_rested = false;
+    alarm = ++backoffs;
+    backoff_is_over = false;
     progress.last_error = error;
     goes_on = clock.steady() + length;
     goes_on_later = true;
@@ -186,11 +186,11 @@ void Publisher::State::back_off(const Error& error, int streak) {
     auto state = weak.lock();
     if (!state) return;
     MutexLock lock(state->mutex);
-    if (state->rest == alarm) state->is_rested = true;
+    if (state->backoffs == alarm) state->backoff_is_over = true;
     state->changed.notify_all();
   });
   MutexLock lock(mutex);
-  while (!stopping && !is_rested && cancelling.empty()) changed.wait(mutex);
+  while (!stopping && !backoff_is_over && cancelling.empty()) changed.wait(mutex);
   goes_on_later = false;
   progress.last_error.reset();
 }

@@ -19,8 +19,8 @@ import fixture
 ROUNDS = int(os.environ.get('PLAYFS_ROUNDS', '200'))
 READERS = [int(word) for word in os.environ.get('PLAYFS_HUNG_READERS', '0 12 60 200').split()]
 MOST = 2.0
-# An end by a signal owes each who waits an answer: 5 ms of CPU for the rest of it, and 65 µs a reader (200 readers over
-# HTTP/2, November 2026). So its ratio grows with them; it is shown, and not judged.
+# A mount that a signal ends first answers every waiting reader: 65 µs of CPU each, and 5 ms for everything else (200
+# readers over HTTP/2, November 2026). So its ratio grows with the readers; it is shown, and not judged.
 SHOWN_ONLY = {'SIGTERM'}
 ENDS = 9  # mounts that are ended, of each kind
 

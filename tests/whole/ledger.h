@@ -64,7 +64,7 @@ struct Ledger {
   std::set<std::string> in_tree;  ///< tokens that were in the work tree when the service went back
   std::set<std::string> removed;  ///< also other users' tokens, and attempts that failed
   int merges = 0;                 ///< that were put into the work tree
-  /// A merge or another base came while a file was overwritten, so what was lost with it cannot be told from here.
+  /// A merge or another base came while a file was overwritten, so the ledger cannot tell which tokens that removed.
   bool has_raced = false;
   std::optional<nanoseconds> renamed_at;  ///< of the first rename
   bool is_busy = false;                   ///< the user does one thing at a time

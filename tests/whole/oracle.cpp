@@ -174,8 +174,8 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
              head->second.created_at > had.created_at;
     });
   };
-  // Somebody published without it who had it, for example to resolve a conflict: had the service not lost it, the
-  // history would contain it.
+  // A client that had it published a revision without it, for example to resolve a conflict. The history lacks it only
+  // because the service lost it.
   auto was_replaced = [&](const Revision& had) {
     return std::any_of(log.order.begin(), log.order.end(), [&](const std::string& id) {
       return !log.lost.contains(id) && log.revisions.at(id).project == had.project && log.covers(id, had.id.text());

@@ -3,10 +3,9 @@
 //   bench-plan                      generated edits; fails where one costs more than its bound
 //   bench-plan REPOSITORY [FOLDER]  the history of a git repository (first parents), or of a folder in it
 //
-// The bound of a commit, besides POST and PATCH: a file too long to stand inline that was never there with this content
-// needs a new chunk, and as many as the text has room in that `git diff` adds; so does a manifest's continuation; what
-// can stand inline needs as many uploads as the room that is missing takes, if every one freed as much as the best
-// does.
+// The bound of a commit, besides POST and PATCH: each new content that is too long to be inline costs at least one
+// chunk, and at least as many as the lines that `git diff` adds would fill; so does a manifest's continuation. Of texts
+// that could be inline, as many are uploaded as would free the missing space if each freed as much as the largest.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -310,7 +310,7 @@ TEST_F(AbsencesTest, ACommitDoesNotMoveHeadUntilItIsShown) {
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"a", "a"}, {"mine", "m"}, {"theirs", "of others"}}));
 }
 
-TEST_F(AbsencesTest, AVisitDoesNotMoveHeadUntilItIsLost) {
+TEST_F(AbsencesTest, AReconcileDoesNotMoveHeadUntilItsRevisionIsLost) {
   publish({{"a", "a"}});
   const std::string root = world.head(project), theirs = post(root, "theirs");
   world.set_head(project, theirs);

@@ -170,7 +170,7 @@ TEST_F(CancelTest, ShutdownDoesNotWaitForHangingRequests) {
   }
 }
 
-TEST_F(CancelTest, NobodyWaitsForAVisitThatHangs) {
+TEST_F(CancelTest, NothingWaitsForAReconcileThatHangs) {
   std::atomic<int> reconciles = 0;
   std::atomic<bool> hangs = false;
   WorkTree work(world, project, directory.path() + "/tree", {}, {}, true);

@@ -183,7 +183,7 @@ TEST_F(ConvergenceTest, APolicyCanMergeListedAgentsBranches) {
             (Contents{{"base", "0"}, {"branch", "b"}, {"head", "h"}, {"mine", "more"}}));
 }
 
-TEST_F(ConvergenceTest, AVisitAnnouncesBranchesOfPlayfsOnly) {
+TEST_F(ConvergenceTest, AReconcileAnnouncesBranchesOfPlayfsOnly) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   auto ours = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   open(MergePolicy::Whose::none, true);
@@ -269,7 +269,7 @@ TEST_F(ConvergenceTest, AStrangersManyBranchesAreNotAllRemembered) {
   EXPECT_EQ(std::count(left_out.begin(), left_out.end(), RevisionId(last)), 1) << "the newest are";
 }
 
-TEST_F(ConvergenceTest, AVisitKeepsBranchesUntilTheyAreAnnounced) {
+TEST_F(ConvergenceTest, AReconcileKeepsBranchesUntilTheyAreAnnounced) {
   begin({{"base", "0"}}, {{"base", "0"}});
   auto left = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   open(MergePolicy::Whose::none);
@@ -290,7 +290,7 @@ TEST_F(ConvergenceTest, AVisitKeepsBranchesUntilTheyAreAnnounced) {
   expect_said(world, left);
 }
 
-TEST_F(ConvergenceTest, AFailedVisitIsRetried) {
+TEST_F(ConvergenceTest, AFailedReconcileIsRetried) {
   begin({{"base", "0"}}, {{"base", "0"}});
   auto left = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   std::atomic<int> lost = 0;
@@ -306,7 +306,7 @@ TEST_F(ConvergenceTest, AFailedVisitIsRetried) {
   EXPECT_EQ(lost, 2);
 }
 
-TEST_F(ConvergenceTest, AVisitEnds) {
+TEST_F(ConvergenceTest, AReconcileEnds) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   open(MergePolicy::Whose::none, true);

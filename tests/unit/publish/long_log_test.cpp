@@ -166,7 +166,7 @@ TEST_F(LongLogTest, ItCanBeInterruptedAndGoesOnAfterARestart) {
   EXPECT_LE(lists, kPages + 24);
 }
 
-TEST_F(LongLogTest, AVisitReadsItOnceToo) {
+TEST_F(LongLogTest, AReconcileReadsItOnceToo) {
   end();
   work = std::make_unique<WorkTree>(
       world, project, directory.path() + "/tree", [this](const HttpRequest& request) { return fate(request); },
