@@ -38,7 +38,7 @@ RevisionTreePtr Revisions::known(const RevisionId& id) { return read(id, SIZE_MA
 RevisionAtOnce Revisions::known_at_once(const RevisionId& id) { return read(id, kParsedAtOnce); }
 
 RevisionAtOnce Revisions::read(const RevisionId& id, std::size_t most) {
-  const RevisionAtOnce nothing, too_large{nullptr, true};
+  RevisionAtOnce nothing, too_large{nullptr, true};
   if (auto tree = in_memory(id)) return {std::move(tree)};
   auto stored = context_.records.record(context_.site, kRevisions, id.text());
   if (!stored) return nothing;
