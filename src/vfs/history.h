@@ -40,6 +40,10 @@ class ParentBudget {
   std::size_t left_ = kAtFirst;
 };
 
+/// A revision that must belong to the project: one project never shows another's bytes.
+Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& op, const RevisionId& id,
+                                             const ProjectId& project);
+
 /// The listed revisions of one project, newest first.
 std::vector<const content::Listed*> revisions_of(const std::vector<content::Listed>& list, const ProjectId& project);
 

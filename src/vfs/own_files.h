@@ -12,8 +12,6 @@
 
 namespace playfs::vfs {
 
-inline constexpr const char* kOwnDirectory = ".playfs";
-
 class OwnDirectory final : public VirtualDirectory {
  public:
   using VirtualDirectory::VirtualDirectory;

@@ -23,16 +23,6 @@ void begin_fetching(Mount& mount, const RevisionId& id) {
   });
 }
 
-Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& op, const RevisionId& id,
-                                             const ProjectId& project) {
-  // Histories repeatedly look up parents that may not exist.
-  if (mount.site().was_absent(id) && !mount.site().try_revision(id))
-    return fail(ErrorCode::not_found, "the service has no such revision");
-  PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount, op, id));
-  if (tree->revision.project != project) return fail(ErrorCode::not_found, "the revision belongs to another project");
-  return tree;
-}
-
 RevisionsDirectory::RevisionsDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project)
     : VirtualDirectory(mount, std::move(parent), std::move(name)), project_(std::move(project)) {}
 

@@ -14,10 +14,6 @@ namespace playfs::vfs {
 /// Starts fetching a revision and its contents, for the reader who will want it next.
 void begin_fetching(Mount& mount, const RevisionId& id);
 
-/// A revision that must belong to the project: one project never shows another's bytes.
-[[nodiscard]] Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& op, const RevisionId& id,
-                                                           const ProjectId& project);
-
 class RevisionsDirectory final : public VirtualDirectory {
  public:
   RevisionsDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project);

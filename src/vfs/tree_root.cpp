@@ -5,10 +5,10 @@
 #include <set>
 
 #include "vfs/attempt_fetches.h"
+#include "vfs/history.h"
 #include "vfs/mount.h"
 #include "vfs/own_files.h"
 #include "vfs/revision_tree.h"
-#include "vfs/revisions.h"
 #include "vfs/work_node.h"
 #include "vfs/work_trees.h"
 

@@ -4,7 +4,6 @@
 #include "model/path.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/ino.h"
-#include "vfs/own_files.h"
 #include "vfs/work_node.h"
 
 #ifndef RENAME_NOREPLACE

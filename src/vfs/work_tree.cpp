@@ -9,10 +9,10 @@
 #include "publish/conflicts.h"
 #include "stage/ignore.h"
 #include "vfs/attempt_fetches.h"
+#include "vfs/history.h"
 #include "vfs/ino.h"
 #include "vfs/once.h"
 #include "vfs/projects_in_use.h"
-#include "vfs/revisions.h"
 #include "vfs/work_node.h"
 #include "wire/json.h"
 
