@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "vfs/close_watcher.h"
+#include "vfs/control/close_watcher.h"
 
 namespace playfs::fuse {
 
