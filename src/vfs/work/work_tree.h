@@ -1,5 +1,5 @@
 // A project's writable tree in this mount: its stage, publisher and nodes, and the effects of a commit, a discard, an
-// update or a new head.
+// update or a new head. Each of the work_tree_….cpp has one of these subjects.
 //
 // Thread-safe. Kept alive by WorkTrees until the mount ends, and by its nodes. The publisher's thread calls into it
 // until the destructor returns.
