@@ -5,6 +5,7 @@
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/mount.h"
+#include "vfs/published/record_fetches.h"
 #include "wire/json.h"
 
 namespace playfs::vfs {

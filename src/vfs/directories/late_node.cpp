@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "vfs/attempt_driver.h"
-#include "vfs/attempt_fetches.h"
 #include "vfs/directories/virtual_directory.h"
 #include "vfs/mount.h"
+#include "vfs/published/file_content.h"
 
 namespace playfs::vfs {
 

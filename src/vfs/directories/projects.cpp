@@ -9,12 +9,13 @@
 #include "model/path.h"
 #include "vfs/control/requests.h"
 #include "vfs/directories/project.h"
+#include "vfs/mount.h"
+#include "vfs/published/head_fetches.h"
 #include "vfs/work/work_trees.h"
 
 namespace playfs::vfs {
 namespace {
 
-constexpr std::uint64_t kFirstPosition = 3;
 /// The fixed names of projects/ come before the listed ones.
 constexpr std::uint64_t kFirstListed = kFirstPosition + 2;
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/mutex.h"
-#include "vfs/attempt_fetches.h"
 #include "vfs/directories/virtual_directory.h"
+#include "vfs/published/list_fetches.h"
 
 namespace playfs::vfs {
 

@@ -7,13 +7,15 @@
 #include <unordered_set>
 
 #include "model/path.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/requests.h"
+#include "vfs/published/list_fetches.h"
+#include "vfs/published/record_fetches.h"
 
 namespace playfs::vfs {
 namespace {
 
-constexpr std::uint64_t kFirstPosition = 3;
 constexpr std::string_view kSuffix = ".json";
 
 constexpr const char* kCollections[] = {"agents",  "projects", "revisions",   "file_chunks",

@@ -4,15 +4,14 @@
 
 #include "model/path.h"
 #include "vfs/directories/project.h"
+#include "vfs/mount.h"
+#include "vfs/published/head_fetches.h"
 #include "vfs/published/history.h"
+#include "vfs/published/list_fetches.h"
+#include "vfs/published/revision_fetches.h"
 #include "vfs/published/revision_tree.h"
 
 namespace playfs::vfs {
-namespace {
-
-constexpr std::uint64_t kFirstPosition = 3;
-
-}  // namespace
 
 void begin_fetching(Mount& mount, const RevisionId& id) {
   if (id.empty()) return;

@@ -7,6 +7,7 @@
 #include "vfs/directories/readme.h"
 #include "vfs/directories/records.h"
 #include "vfs/directories/tree_root.h"
+#include "vfs/mount.h"
 
 namespace playfs::vfs {
 

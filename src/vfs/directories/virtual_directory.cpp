@@ -216,7 +216,7 @@ Attempt<LookupResult> VirtualDirectory::symlink(const OperationPtr& op, const st
 
 ListedNames VirtualDirectory::fixed_names(std::initializer_list<std::pair<const char*, mode_t>> names) {
   std::vector<ListedName> listed;
-  for (const auto& [name, type] : names) listed.push_back({name, type, 3 + listed.size()});
+  for (const auto& [name, type] : names) listed.push_back({name, type, kFirstPosition + listed.size()});
   return std::make_shared<const std::vector<ListedName>>(std::move(listed));
 }
 

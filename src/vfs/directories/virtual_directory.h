@@ -51,8 +51,9 @@ class SymlinkNode final : public Node {
   const WallTime time_;
 };
 
-/// One name of a listing. Positions count from 3 and increase along the listing; an item keeps its position as others
-/// come and go.
+/// "." and ".." come before it.
+inline constexpr std::uint64_t kFirstPosition = 3;
+/// One name of a listing. Positions increase along the listing; an item keeps its position as others come and go.
 struct ListedName {
   std::string name;
   mode_t type = 0;

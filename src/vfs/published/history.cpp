@@ -1,5 +1,9 @@
 #include "vfs/published/history.h"
 
+#include "vfs/attempt_fetches.h"
+#include "vfs/mount.h"
+#include "vfs/published/list_fetches.h"
+
 #include <algorithm>
 #include <queue>
 
@@ -16,16 +20,6 @@ struct Newer {
 
 std::span<const RevisionId> shown_parents(const Revision& revision) {
   return std::span(revision.parents).first(std::min(revision.parents.size(), content::kMostShownParents));
-}
-
-Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& op, const RevisionId& id,
-                                             const ProjectId& project) {
-  // Histories repeatedly look up parents that may not exist.
-  if (mount.site().was_absent(id) && !mount.site().try_revision(id))
-    return fail(ErrorCode::not_found, "the service has no such revision");
-  PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount, op, id));
-  if (tree->revision.project != project) return fail(ErrorCode::not_found, "the revision belongs to another project");
-  return tree;
 }
 
 std::vector<const content::Listed*> revisions_of(const std::vector<content::Listed>& list, const ProjectId& project) {

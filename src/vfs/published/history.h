@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfs/attempt_fetches.h"
+#include "vfs/published/revision_fetches.h"
 
 namespace playfs::vfs {
 
@@ -39,10 +39,6 @@ class ParentBudget {
   static constexpr std::size_t kAtFirst = 32, kEach = 4;
   std::size_t left_ = kAtFirst;
 };
-
-/// A revision that must belong to the project: one project never shows another's bytes.
-Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& op, const RevisionId& id,
-                                             const ProjectId& project);
 
 /// The listed revisions of one project, newest first.
 std::vector<const content::Listed*> revisions_of(const std::vector<content::Listed>& list, const ProjectId& project);

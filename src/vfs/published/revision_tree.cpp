@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "model/path.h"
-#include "vfs/attempt_fetches.h"
 #include "vfs/ino.h"
 #include "vfs/mount.h"
 #include "vfs/published/history.h"

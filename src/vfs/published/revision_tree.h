@@ -9,9 +9,9 @@
 #include <string>
 
 #include "model/tree.h"
-#include "vfs/attempt_fetches.h"
 #include "vfs/children.h"
 #include "vfs/node.h"
+#include "vfs/published/file_content.h"
 
 namespace playfs::vfs {
 

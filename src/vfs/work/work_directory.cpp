@@ -2,8 +2,8 @@
 
 #include "base/text.h"
 #include "model/path.h"
-#include "vfs/attempt_fetches.h"
 #include "vfs/ino.h"
+#include "vfs/mount.h"
 #include "vfs/work/work_node.h"
 
 #ifndef RENAME_NOREPLACE

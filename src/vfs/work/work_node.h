@@ -13,6 +13,7 @@
 #include "stage/stage.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/node.h"
+#include "vfs/published/file_content.h"
 #include "vfs/work/work_tree.h"
 
 namespace playfs::vfs {

@@ -6,6 +6,7 @@
 #include "vfs/attempt_fetches.h"
 #include "vfs/once.h"
 #include "vfs/projects_in_use.h"
+#include "vfs/published/file_content.h"
 #include "vfs/work/work_tree.h"
 #include "wire/json.h"
 

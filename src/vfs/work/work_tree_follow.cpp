@@ -1,7 +1,8 @@
 // Head moves, and a work tree with nothing staged follows it, unasked.
 #include "publish/conflicts.h"
 #include "stage/ignore.h"
-#include "vfs/attempt_fetches.h"
+#include "vfs/mount.h"
+#include "vfs/published/head_fetches.h"
 #include "vfs/work/work_tree.h"
 
 namespace playfs::vfs {

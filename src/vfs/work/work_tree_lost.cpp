@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "vfs/attempt_fetches.h"
+#include "vfs/mount.h"
 #include "vfs/work/work_tree.h"
 
 namespace playfs::vfs {

@@ -4,7 +4,7 @@
 
 #include "model/path.h"
 #include "publish/conflicts.h"
-#include "vfs/attempt_fetches.h"
+#include "vfs/mount.h"
 #include "vfs/work/work_tree.h"
 
 namespace playfs::vfs {

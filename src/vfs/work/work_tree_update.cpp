@@ -1,8 +1,9 @@
 // A program moves the base: an update to head, or a merge of another revision.
 #include "base/text.h"
 #include "publish/conflicts.h"
-#include "vfs/attempt_fetches.h"
-#include "vfs/published/history.h"
+#include "vfs/mount.h"
+#include "vfs/published/head_fetches.h"
+#include "vfs/published/revision_fetches.h"
 #include "vfs/work/work_tree.h"
 
 namespace playfs::vfs {
