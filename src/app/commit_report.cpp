@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "app/json_fields.h"
-#include "vfs/control_text.h"
+#include "vfs/control/control_text.h"
 
 namespace playfs::app {
 

@@ -15,7 +15,7 @@
 #include "app/revisions.h"
 #include "model/records.h"
 #include "runtime/client_stack.h"
-#include "vfs/history.h"
+#include "vfs/published/history.h"
 
 namespace playfs::app {
 

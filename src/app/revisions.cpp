@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "vfs/history.h"
+#include "vfs/published/history.h"
 
 namespace playfs::app {
 

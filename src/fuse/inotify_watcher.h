@@ -1,4 +1,4 @@
-// Reports closes of files in our own mount through inotify; vfs/close_watcher.h says why.
+// Reports closes of files in our own mount through inotify; vfs/control/close_watcher.h says why.
 //
 // One thread looks paths up, which the mount's own loop has to answer meanwhile, and waits for events. An inotify watch
 // keeps no file open, so it does not block an unmount. The event is queued before the close(2) that caused it returns.
@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "vfs/close_watcher.h"
+#include "vfs/control/close_watcher.h"
 
 namespace playfs::fuse {
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "vfs/close_watcher.h"
+#include "vfs/control/close_watcher.h"
 #include "vfs/file_system.h"
 
 namespace playfs::fuse {

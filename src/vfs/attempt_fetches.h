@@ -1,114 +1,17 @@
-// Everything an attempt can wait for, as fetches: thin adapters for the content module's callbacks and the executor.
+// What an attempt of any subject can wait for: news, the disk, other threads, the kernel. Thin adapters for the
+// executor, the mount's threads and its notifications; what the service has is fetched by vfs/published.
 //
 // `mount` outlives every fetch: whoever starts one holds a gate ticket until the fetch has answered.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <functional>
 #include <string>
-#include <vector>
 
-#include "content/revision_summary.h"
-#include "content/site.h"
 #include "vfs/async.h"
 #include "vfs/mount.h"
-#include "vfs/node.h"
 
 namespace playfs::vfs {
 
-using content::RevisionSummary;
-using content::SummaryPtr;
-
-/// A callback that drops the value; the next attempt finds what was fetched where it was stored.
-template <class T>
-Callback<T> only_status(Callback<void> done) {
-  return [done = std::move(done)](Result<T> result) mutable {
-    done(result ? Status() : Status(fail(std::move(result).error())));
-  };
-}
-
-// Attempts at what the site may already have.
-Attempt<RevisionTreePtr> revision_here(Mount& mount, const OperationPtr& op, const RevisionId& id);
-/// Only what is here, without a request; nullptr if nothing is.
-Attempt<RevisionTreePtr> known_revision(Mount& mount, const OperationPtr& op, const RevisionId& id);
-Attempt<SummaryPtr> known_summary(Mount& mount, const OperationPtr& op, const RevisionId& id);
-Attempt<content::Blob> blob_here(Mount& mount, const FileRef& file);
-/// Reads bytes; refetches a blob that is damaged on disk.
-Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t offset, std::size_t size);
-
-/// The size of a published file as last reported to the kernel; part of the file's node. A manifest's size is only a
-/// claim until the content has been fetched, and readers stop where the kernel believes the file ends. So content is
-/// served or changed only if it has the reported size. Otherwise the answer is `stale` with the reason, and the kernel
-/// asks for the size again, which is known by then.
-class ToldSize {
- public:
-  Attempt<std::uint64_t> tell(const OperationPtr& op, Mount& mount, const FileRef& file);
-  /// Like tell(), without waiting. Returns kUnknownSize if the size is not known and none has been reported yet.
-  std::uint64_t tell_at_once(Mount& mount, const FileRef& file);
-  /// Call when the bytes are no longer the published ones, so the reported size does not apply.
-  void forget() { told_ = kNothing; }
-  Attempt<content::Blob> blob(const Node& node, Mount& mount, const FileRef& file);
-  Attempt<std::string> read(const Node& node, Mount& mount, const FileRef& file, std::uint64_t offset,
-                            std::size_t size);
-
- private:
-  static constexpr std::uint64_t kNothing = UINT64_MAX;
-  std::atomic<std::uint64_t> told_ = kNothing;
-  std::atomic<std::uint64_t> unknown_ = 0;  ///< how often tell_at_once() did not know the size
-};
-/// Sets the size; an unknown one gets a timeout of 0.
-void show_size(AttributesReply& reply, std::uint64_t size);
-/// The head as last seen, whatever its age.
-Attempt<content::Head> head_here(Mount& mount, const ProjectId& id);
-/// Whether the service says that it has no such project.
-Attempt<bool> is_gone(Mount& mount, const OperationPtr& op, const ProjectId& id);
-/// Like head_here(), but first asks the service about a project that is not being followed, for as long as the service
-/// is worth waiting for.
-Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const ProjectId& id);
-/// Whether head_for_use() asked for the head in this operation.
-bool asked_for_head(const OperationPtr& op, const ProjectId& id);
-/// The revision that the project shows, by head_for_use(); empty: nothing is published.
-Attempt<RevisionId> shown_id(Mount& mount, const OperationPtr& op, const ProjectId& id);
-/// The same with its tree, or nullptr.
-Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const ProjectId& id);
-/// Calls `came`, inside the mount's gate, with the revision that the project shows, once it is available; never if
-/// there is none or it cannot be fetched. Sends no request for what is already here.
-void bring_shown(Mount& mount, const ProjectId& project, std::function<void(const RevisionTreePtr&)> came);
-// Records come from strangers and may have megabytes: what is kept of them is what `reduce` makes, and those of more
-// than ordinary size are parsed on threads of their own.
-using content::RecordPartPtr;
-/// Of the record as the service has it now, requested once per operation. If a copy is known, the wait is short.
-Attempt<RecordPartPtr> part_here(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                 const std::string& id, content::Reduce reduce);
-/// Of the record as last seen; requested only if it is not here.
-Attempt<RecordPartPtr> known_part(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                  const std::string& id, content::Reduce reduce);
-/// Of several records, in the order of `ids`; those that the service does not have are omitted. None is parsed on the
-/// calling thread.
-Attempt<std::vector<RecordPartPtr>> parts_here(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                               const std::vector<std::string>& ids, content::Reduce reduce);
-/// Of a record that is at hand.
-void make_part(Mount& mount, content::RecordTextPtr text, content::Reduce reduce, const CancelToken& cancel,
-               Callback<RecordPartPtr> done);
-/// The text of a part as files show it.
-ShownText shown_text_of(Mount& mount, const std::string& collection, const std::string& id, content::Reduce reduce,
-                        const content::RecordPart& part);
-using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;
-/// Requested once per operation; the last known list if the service is unreachable or slow.
-Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection);
-/// Like list_here(), but accepts a list requested within the last `refresh`.
-Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::string& collection);
-/// The last known list, of any age; fetched only if there is none.
-Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::string& collection);
-
-/// Fetches the missing ones among a project's revisions, all at once, and keeps their summaries in the operation. Notes
-/// "gone/ID" for those that cannot be had.
-Fetch fetch_revisions(Mount& mount, const OperationPtr& op, const ProjectId& project, std::vector<RevisionId> ids);
-/// The summary of a revision, if one is in memory.
-SummaryPtr summary_here(Mount& mount, const OperationPtr& op, const RevisionId& id);
-/// Makes it, for the rest of the operation and for later ones.
-SummaryPtr keep_summary(Mount& mount, const OperationPtr& op, const RevisionTree& tree);
 /// Runs `ask` to get a newer version of `what`, which is already known. Stops waiting (but not asking) after
 /// `patience`, or when the request fails. Notes `fact` either way.
 using Ask = UniqueFunction<void(CancelToken, Callback<void>)>;

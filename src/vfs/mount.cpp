@@ -3,11 +3,11 @@
 #include <malloc.h>
 #include <sys/stat.h>
 
-#include "vfs/control_text.h"
+#include "vfs/control/control_text.h"
+#include "vfs/control/request_file.h"
 #include "vfs/listings.h"
 #include "vfs/projects_in_use.h"
-#include "vfs/request_file.h"
-#include "vfs/work_trees.h"
+#include "vfs/work/work_trees.h"
 
 namespace playfs::vfs {
 namespace {

@@ -3,11 +3,11 @@
 #include <sys/statvfs.h>
 
 #include "vfs/attempt_driver.h"
+#include "vfs/control/request_file.h"
+#include "vfs/directories/root.h"
 #include "vfs/mount.h"
-#include "vfs/request_file.h"
-#include "vfs/root.h"
-#include "vfs/work_tree.h"
-#include "vfs/work_trees.h"
+#include "vfs/work/work_tree.h"
+#include "vfs/work/work_trees.h"
 
 namespace playfs::vfs {
 namespace {

@@ -21,6 +21,9 @@ class Node;
 class WorkTree;
 using NodePtr = std::shared_ptr<Node>;
 
+/// The directory of the mount's own files, at its root.
+inline constexpr const char* kOwnDirectory = ".playfs";
+
 /// The prefix of extended attributes that playfs provides; read-only everywhere.
 inline constexpr std::string_view kXattrPrefix = "user.playfs.";
 

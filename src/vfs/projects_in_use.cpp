@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "vfs/mount.h"
-#include "vfs/work_trees.h"
+#include "vfs/work/work_trees.h"
 
 namespace playfs::vfs {
 namespace {

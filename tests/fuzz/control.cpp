@@ -3,8 +3,8 @@
 // offset.
 #include "base/text.h"
 #include "fuzz.h"
-#include "vfs/request_text.h"
-#include "vfs/requests.h"
+#include "vfs/control/request_text.h"
+#include "vfs/control/requests.h"
 #include "wire/json.h"
 
 using namespace playfs;

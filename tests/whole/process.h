@@ -63,7 +63,7 @@ class Process {
   [[nodiscard]] World& world() { return parts_.world; }
   content::EventLog& events() { return *events_; }
 
-  // As in a mount (vfs/work_tree.cpp).
+  // As in a mount (vfs/work/work_tree_follow.cpp, vfs/work/work_tree_update.cpp).
   /// A clean tree follows head, unless it is on a branch or has conflicts.
   void follow_head(const RevisionTreePtr& head);
   void follow_head_in(std::chrono::seconds delay, const RevisionTreePtr& head);

@@ -11,7 +11,7 @@
 #include "app/mounted.h"
 #include "app/mounted_work_tree.h"
 #include "base/mutex.h"
-#include "vfs/control_text.h"
+#include "vfs/control/control_text.h"
 
 namespace playfs::app {
 

@@ -11,7 +11,7 @@
 #include "app/json_fields.h"
 #include "app/mounted.h"
 #include "base/fd.h"
-#include "vfs/growing_file.h"
+#include "vfs/control/growing_file.h"
 #include "wire/json.h"
 
 namespace playfs::app {

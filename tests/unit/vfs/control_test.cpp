@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "vfs/close_watcher.h"
+#include "vfs/control/close_watcher.h"
 #include "wire/json.h"
 
 namespace playfs::vfs::test {

@@ -1,5 +1,5 @@
 // The text of one request: what it may contain, and when it is complete.
-#include "vfs/request_text.h"
+#include "vfs/control/request_text.h"
 
 #include <gtest/gtest.h>
 

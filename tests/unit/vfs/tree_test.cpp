@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "vfs/revision_tree.h"
+#include "vfs/published/revision_tree.h"
 
 namespace playfs::vfs::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "vfs/growing_file.h"
+#include "vfs/control/growing_file.h"
 #include "vfs/node.h"
 #include "vfs/sent_back.h"
 

@@ -1,0 +1,334 @@
+#include "vfs/control/request_file.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/log.h"
+#include "vfs/attempt_driver.h"
+#include "vfs/control/control_text.h"
+#include "vfs/mount.h"
+#include "vfs/once.h"
+
+namespace playfs::vfs {
+namespace {
+
+/// Without a watcher, a pause this long ends the text.
+constexpr std::chrono::milliseconds kPause{500};
+/// How long a write waits for its watch: the watcher walks this mount and may be stuck behind a lock there.
+constexpr std::chrono::seconds kWatchPatience{5};
+/// How long an unmount waits for complete requests; by then the publisher has long journalled a commit.
+constexpr std::chrono::seconds kLastRequests{3};
+/// The size shown for a text that is still to come. Reads return no more than there is.
+constexpr std::uint64_t kSizeToCome = 1 << 20;
+
+constexpr const char* kTaken = "taken";
+
+Fetch until_done(const RequestTextPtr& text) {
+  return [text](const CancelToken& cancel, Callback<void> done) { text->wait(cancel, std::move(done)); };
+}
+
+}  // namespace
+
+RequestFile::RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, ShownText text, WallTime time,
+                         RequestTextPtr awaited, Request request)
+    : Node(mount, std::move(parent), std::move(name), id),
+      text_(std::move(text)),
+      time_(time),
+      awaited_(std::move(awaited)),
+      request_(std::move(request)) {}
+
+std::shared_ptr<RequestFile> RequestFile::self() { return std::static_pointer_cast<RequestFile>(shared_from_this()); }
+
+NodeAttributes RequestFile::shown(std::uint64_t size) const {
+  return mount().attributes(ino(), S_IFREG | 0644, size, time_);
+}
+
+RequestFile::Own RequestFile::own() const {
+  MutexLock lock(mutex_);
+  return {own_, truncated_};
+}
+
+Attempt<AttributesReply> RequestFile::attributes(const OperationPtr&) {
+  const auto [text, truncated] = own();
+  if (text) return AttributesReply{shown(text->end()), 0};
+  if (truncated) return AttributesReply{shown(0), 0};
+  if (!awaited_) return AttributesReply{shown(text_.size()), kEndless};
+  return AttributesReply{shown(awaited_->outcome() ? awaited_->document().size() : kSizeToCome), 0};
+}
+
+Attempt<AttributesReply> RequestFile::set_attributes(const OperationPtr& op, const SetAttributes& change) {
+  if (change.mode || change.uid || change.gid) return fail(refusal());
+  if (!change.size) return attributes(op);
+  {
+    MutexLock lock(mutex_);
+    truncated_ = true;
+  }
+  if (auto text = own().text) text->resize(*change.size);
+  return AttributesReply{shown(*change.size), 0};
+}
+
+Attempt<std::string> RequestFile::read(const OperationPtr& op, std::uint64_t offset, std::size_t size) {
+  const auto [text, truncated] = own();
+  if (text) return text->bytes(offset, size);
+  if (truncated) return std::string();
+  if (!awaited_) return text_.read(mount(), op, offset, size);
+  if (awaited_->outcome()) return awaited_->document().read(mount(), op, offset, size);
+  return missing(until_done(awaited_));
+}
+
+RequestTextPtr RequestFile::text_for(const OperationPtr& op, std::uint64_t offset) {
+  RequestTextPtr before = own().text;
+  const bool again = before && offset == 0 && before->phase() == RequestText::Phase::done;
+  if (before && !again) return before;
+  auto fresh = std::make_shared<RequestText>(op->caller);
+  MutexLock lock(mutex_);
+  if (own_ == before) own_ = fresh;  // otherwise a concurrent write to this open file was first
+  return own_;
+}
+
+Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t offset, const std::string& data) {
+  if (mount().options().read_only) return fail(ErrorCode::read_only, "the mount is read-only");
+  auto taken = op->outcome<RequestTextPtr>();
+  RequestTextPtr text = taken ? *taken : text_for(op, offset);
+  if (!op->noted(kTaken)) {
+    const bool is_open = text->phase() == RequestText::Phase::collecting;
+    if (Status may = text->may_take(offset, data); !may) {
+      if (is_open) refuse(text, may.error());
+      return fail(std::move(may).error());
+    }
+    if (!is_open) return data.size();
+    const bool completes = text->completes(offset, data);
+    if (request_.check && text->empty() && !text->begins_object(offset, data)) {
+      auto checked = request_.check(op);
+      if (!checked && !checked.error().fetch) refuse(text, checked.error().error);
+      if (!checked) return tl::unexpected<NoValue>(std::move(checked).error());
+    }
+    if (!completes && !text->watched().tried) return missing(arm(text));
+    text->take(offset, data);
+    op->note(kTaken);
+    op->set_outcome(text);
+    mount().requests().add(path(), self(), text);
+    if (!completes && !text->watched().armed) begin_after_a_pause(text);
+    if (!completes) return data.size();
+    begin(text);
+  }
+  // A complete JSON object: nothing can follow, so the write's errno can report the outcome.
+  auto outcome = text->outcome();
+  if (!outcome) return missing(until_done(text));
+  if (*outcome) return data.size();
+  op->note(kRecorded);
+  return fail(outcome->error());
+}
+
+Attempt<void> RequestFile::sync(const OperationPtr& op) {
+  const RequestTextPtr text = own().text;
+  if (!text) return {};
+  if (text->phase() == RequestText::Phase::collecting) {
+    auto whole = text->whole();
+    if (whole) return {};
+    mount().site().events().error(path(), whole.error());
+    return fail(std::move(whole).error());
+  }
+  auto outcome = text->outcome();
+  if (!outcome) return missing(until_done(text));
+  if (*outcome) return {};
+  op->note(kRecorded);
+  return fail(outcome->error());
+}
+
+Fetch RequestFile::arm(const RequestTextPtr& text) {
+  return [self = self(), text](const CancelToken& cancel, Callback<void> done) {
+    auto watcher = self->mount().requests().watcher();
+    if (!watcher) {
+      text->set_watched({.tried = true});
+      return done({});
+    }
+    Once<void> once(std::move(done));
+    auto interrupted = std::make_shared<CancelToken::Registration>(
+        cancel.on_cancel([once] { once(fail(ErrorCode::interrupted, "interrupted")); }));
+    const auto watch = self->mount().requests().expect(self);
+    // Called when the watch is in place, when it failed, and when it takes too long; the first call counts.
+    auto settle = std::make_shared<std::function<void(bool)>>(
+        [self, text, watch, watcher, once, interrupted, settled = std::make_shared<std::atomic<bool>>(false)](bool is) {
+          if (settled->exchange(true)) return;
+          const bool is_it = self->mount().requests().was_found(watch) && is;
+          if (!is_it) watcher->end(watch);
+          text->set_watched({.tried = true, .armed = is_it, .watch = watch});
+          once({});
+        });
+    auto armed = [settle](const Status& status) { (*settle)(status.has_value()); };
+    self->mount().later(kWatchPatience, [weak = std::weak_ptr(settle)] {
+      if (auto waiting = weak.lock()) (*waiting)(false);
+    });
+    // May run at any time, so it must enter the gate.
+    auto closed = [weak = std::weak_ptr(self), text, gate = self->mount().gate()] {
+      auto ticket = gate->enter();
+      auto file = ticket ? weak.lock() : nullptr;
+      if (file) file->begin(text);
+    };
+    watcher->watch(watch, self->path(), std::move(armed), std::move(closed));
+  };
+}
+
+void RequestFile::begin_after_a_pause(const RequestTextPtr& text) {
+  mount().later(kPause, [self = self(), text, seen = text->changes()] {
+    if (text->changes() == seen) self->begin(text);
+  });
+}
+
+void RequestFile::begin(const RequestTextPtr& text) {
+  if (!text->start()) return;
+  mount().soon([self = self(), text] { self->run(text); });
+}
+
+void RequestFile::run(const RequestTextPtr& text) {
+  auto whole = text->whole();
+  if (!whole) return finish(text, fail(std::move(whole).error()));
+  auto attempt = as_attempt([self = self(), bytes = std::move(*whole)](const OperationPtr& op) mutable {
+    return self->request_.run(op, std::move(bytes));
+  });
+  auto reply = [self = self(), text](Result<RequestAnswer> result) { self->finish(text, std::move(result)); };
+  drive<RequestAnswer>(
+      mount(), Counted::write, std::make_shared<Operation>(text->writer()), std::move(attempt),
+      [self = self()] { return self->path(); }, Reply<RequestAnswer>(std::move(reply)));
+}
+
+void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> result) {
+  ShownText document = result ? result->text : error_document(result.error());
+  if (result) mount().set_last_result(path(), result->lasting ? document : std::string());
+  else mount().set_last_error(path(), result.error());
+  // The driver has recorded the others.
+  if (!result && !traits_of(result.error().code).recorded) mount().site().events().error(path(), result.error());
+  text->finish(result ? Status() : Status(fail(result.error())), std::move(document));
+  mount().requests().remove(text);
+  auto watcher = mount().requests().watcher();
+  if (watcher && text->watched().armed) watcher->end(text->watched().watch);
+}
+
+void RequestFile::refuse(const RequestTextPtr& text, const Error& error) { finish(text, fail(error)); }
+
+void RequestsUnderWay::set_watcher(std::shared_ptr<CloseWatcher> watcher) {
+  if (!watcher) settled(nullptr);
+  MutexLock lock(mutex_);
+  watcher_.swap(watcher);
+}
+
+std::shared_ptr<CloseWatcher> RequestsUnderWay::watcher() const {
+  MutexLock lock(mutex_);
+  return watcher_;
+}
+
+void RequestsUnderWay::add(const std::string& path, const std::shared_ptr<RequestFile>& file,
+                           const RequestTextPtr& text) {
+  MutexLock lock(mutex_);
+  if (std::any_of(items_.begin(), items_.end(), [&](const Item& item) { return item.text == text; })) return;
+  items_.push_back({path, file, text});
+}
+
+void RequestsUnderWay::remove(const RequestTextPtr& text) {
+  Item last;  // may hold the last reference to a node; destroyed after the lock is released
+  MutexLock lock(mutex_);
+  auto found = std::find_if(items_.begin(), items_.end(), [&](const Item& item) { return item.text == text; });
+  if (found == items_.end()) return;
+  last = std::move(*found);
+  items_.erase(found);
+  ++removals_;
+  changed_.notify_all();
+}
+
+CloseWatcher::Watch RequestsUnderWay::expect(const std::shared_ptr<RequestFile>& file) {
+  MutexLock lock(mutex_);
+  expected_[next_watch_] = {file, false};
+  return next_watch_++;
+}
+
+bool RequestsUnderWay::was_found(CloseWatcher::Watch watch) {
+  MutexLock lock(mutex_);
+  auto found = expected_.find(watch);
+  if (found == expected_.end()) return false;
+  const bool was = found->second.found;
+  expected_.erase(found);
+  return was;
+}
+
+std::shared_ptr<RequestFile> RequestsUnderWay::looked_for_by(pid_t thread) {
+  auto watching = watcher();
+  auto watch = watching ? watching->looked_up_by(thread) : std::nullopt;
+  if (!watch) return nullptr;
+  MutexLock lock(mutex_);
+  auto expected = expected_.find(*watch);
+  if (expected == expected_.end()) return nullptr;
+  expected->second.found = true;
+  return expected->second.file.lock();
+}
+
+std::vector<RequestsUnderWay::Item> RequestsUnderWay::settled(const std::string* path) {
+  std::vector<Item> items;
+  {
+    MutexLock lock(mutex_);
+    std::copy_if(items_.begin(), items_.end(), std::back_inserter(items),
+                 [&](const Item& item) { return !path || item.path == *path; });
+  }
+  auto watching = watcher();
+  for (const Item& item : items) {
+    auto watched = item.text->watched();
+    if (watching && watched.armed && item.text->phase() == RequestText::Phase::collecting &&
+        watching->was_closed(watched.watch))
+      item.file->begin(item.text);
+  }
+  return items;
+}
+
+RequestTextPtr RequestsUnderWay::awaited(const std::string& path, pid_t reader) {
+  RequestTextPtr complete, written;
+  for (const Item& item : settled(&path)) {
+    const RequestText::Phase phase = item.text->phase();
+    // A finished request is the last result by now, possibly already replaced by a later one.
+    if (phase == RequestText::Phase::running) complete = item.text;
+    else if (phase == RequestText::Phase::collecting &&
+             (item.text->writer().pid != reader || !item.text->watched().armed))
+      written = item.text;
+  }
+  return complete ? complete : written;
+}
+
+bool RequestsUnderWay::is_written_by(const std::string& path, pid_t process) const {
+  MutexLock lock(mutex_);
+  return std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
+    return item.path == path && item.text->writer().pid == process &&
+           item.text->phase() == RequestText::Phase::collecting;
+  });
+}
+
+void RequestsUnderWay::end() {
+  const auto limit = std::chrono::steady_clock::now() + kLastRequests;
+  std::vector<Item> left;
+  for (;;) {
+    std::uint64_t seen = 0;
+    {
+      MutexLock lock(mutex_);
+      seen = removals_;
+    }
+    left = settled(nullptr);
+    bool is_running = std::any_of(left.begin(), left.end(),
+                                  [](const Item& item) { return item.text->phase() == RequestText::Phase::running; });
+    auto rest = limit - std::chrono::steady_clock::now();
+    if (!is_running || rest <= rest.zero()) break;
+    MutexLock lock(mutex_);
+    if (removals_ == seen) changed_.wait_for(mutex_, rest);
+  }
+  for (const Item& item : left) {
+    if (item.text->phase() != RequestText::Phase::collecting) continue;
+    log_warning(item.path + " was still being written when the mount ended: it was not sent");
+    item.file->refuse(item.text,
+                      {ErrorCode::interrupted, "the mount ended while the request was being written: it was not sent",
+                       "write it again after the next mount"});
+  }
+  std::vector<Item> items;
+  MutexLock lock(mutex_);
+  items.swap(items_);
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,104 @@
+// The text of one request through a control file, from its first byte to its outcome.
+//
+// Collects what write(2) brings as a file would: later bytes append or overwrite. Complete when the file is closed or,
+// for a JSON object, with its closing brace. Readers wait for the outcome. Thread-safe.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/mutex.h"
+#include "vfs/async.h"
+#include "vfs/control/close_watcher.h"
+#include "vfs/shown_text.h"
+
+namespace playfs::vfs {
+
+/// The outcome of a request, as text.
+struct RequestAnswer {
+  ShownText text;
+  /// The file keeps showing this until the next request. Otherwise it shows the current state, which for commits the
+  /// publisher knows.
+  bool lasting = true;
+};
+
+/// What a control file does with a text.
+struct Request {
+  std::function<Async<RequestAnswer>(const OperationPtr& op, std::string text)> run;
+  /// What can be refused at the first write, before the text is complete. Not called for JSON, which may contain
+  /// options that allow more.
+  std::function<Attempt<void>(const OperationPtr& op)> check = {};
+};
+
+class RequestText {
+ public:
+  enum class Phase { collecting, running, done };
+  explicit RequestText(Caller writer) : writer_(std::move(writer)) {}
+
+  /// The first writer, without the cancellation of that write.
+  [[nodiscard]] Caller writer() const { return {writer_.uid, writer_.gid, writer_.pid, {}}; }
+  [[nodiscard]] Phase phase() const PLAYFS_EXCLUDES(mutex_);
+
+  /// Whether these bytes are acceptable here: the text must stay within the limit, be UTF-8, and be a single JSON
+  /// object if it starts as one.
+  [[nodiscard]] Status may_take(std::uint64_t offset, std::string_view data) const PLAYFS_EXCLUDES(mutex_);
+  /// Whether these bytes would complete a JSON object.
+  [[nodiscard]] bool completes(std::uint64_t offset, std::string_view data) const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] bool begins_object(std::uint64_t offset, std::string_view data) const PLAYFS_EXCLUDES(mutex_);
+  /// REQUIRES: may_take() succeeded.
+  void take(std::uint64_t offset, std::string_view data) PLAYFS_EXCLUDES(mutex_);
+  void resize(std::uint64_t size) PLAYFS_EXCLUDES(mutex_);
+  /// The end of the file as its writers see it.
+  [[nodiscard]] std::uint64_t end() const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] std::string bytes(std::uint64_t offset, std::size_t size) const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] bool empty() const PLAYFS_EXCLUDES(mutex_);
+
+  /// Moves from collecting to running; true for the one caller that is to run it.
+  [[nodiscard]] bool start() PLAYFS_EXCLUDES(mutex_);
+  /// The text, if it is acceptable as a request.
+  [[nodiscard]] Result<std::string> whole() const PLAYFS_EXCLUDES(mutex_);
+  /// `document` is what readers see, errors included. No effect if already done.
+  void finish(Status outcome, ShownText document) PLAYFS_EXCLUDES(mutex_);
+
+  /// nullopt until done.
+  [[nodiscard]] std::optional<Status> outcome() const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] ShownText document() const PLAYFS_EXCLUDES(mutex_);
+  void wait(const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_);
+
+  // How the end of the text is noticed.
+  struct Watched {
+    bool tried = false;  ///< a watch was requested
+    bool armed = false;  ///< the watch is in place
+    CloseWatcher::Watch watch = 0;
+  };
+  [[nodiscard]] Watched watched() const PLAYFS_EXCLUDES(mutex_);
+  void set_watched(Watched watched) PLAYFS_EXCLUDES(mutex_);
+  /// Increases with every change of the text.
+  [[nodiscard]] std::uint64_t changes() const PLAYFS_EXCLUDES(mutex_);
+
+ private:
+  struct Waiter {
+    UniqueFunction<void(Status)> answer;
+    CancelToken::Registration registration;
+  };
+  [[nodiscard]] std::string with(std::uint64_t offset, std::string_view data) const PLAYFS_REQUIRES(mutex_);
+
+  const Caller writer_;
+  mutable Mutex mutex_;
+  Phase phase_ PLAYFS_GUARDED_BY(mutex_) = Phase::collecting;
+  std::optional<std::uint64_t> begin_ PLAYFS_GUARDED_BY(mutex_);  ///< where the text starts in the file: 0, or the old
+                                                                  ///< size for `>>`
+  std::string bytes_ PLAYFS_GUARDED_BY(mutex_);
+  std::uint64_t changes_ PLAYFS_GUARDED_BY(mutex_) = 0;
+  Watched watched_ PLAYFS_GUARDED_BY(mutex_);
+  std::optional<Status> outcome_ PLAYFS_GUARDED_BY(mutex_);
+  ShownText document_ PLAYFS_GUARDED_BY(mutex_){std::string()};
+  std::list<Waiter> waiters_ PLAYFS_GUARDED_BY(mutex_);
+};
+using RequestTextPtr = std::shared_ptr<RequestText>;
+
+}  // namespace playfs::vfs

@@ -1,0 +1,134 @@
+#include "vfs/directories/projects.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_set>
+
+#include "model/path.h"
+#include "vfs/control/requests.h"
+#include "vfs/directories/project.h"
+#include "vfs/mount.h"
+#include "vfs/published/head_fetches.h"
+#include "vfs/work/work_trees.h"
+
+namespace playfs::vfs {
+namespace {
+
+/// The fixed names of projects/ come before the listed ones.
+constexpr std::uint64_t kFirstListed = kFirstPosition + 2;
+
+const Form& form() {
+  static const Form projects{.plain = "name",
+                             .fields = {{"name", "the project's name; by-name/ has a link for it"}},
+                             .others = true,
+                             .example = R"({"name": "my-project", "description": "what it is for"})"};
+  return projects;
+}
+
+}  // namespace
+
+ListedNames DerivedNames::of(const ListPtr& list, const Make& make) {
+  {
+    MutexLock lock(mutex_);
+    if (from_ == list) return names_;
+  }
+  auto names = std::make_shared<const std::vector<ListedName>>(make(*list));
+  MutexLock lock(mutex_);
+  from_ = list;
+  names_ = names;
+  return names;
+}
+
+bool ListedIds::contain(const ListPtr& list, std::string_view id) {
+  const auto& items = *list;
+  MutexLock lock(mutex_);
+  if (of_ != list) {
+    of_ = list;
+    order_.resize(items.size());
+    std::iota(order_.begin(), order_.end(), 0);
+    std::sort(order_.begin(), order_.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return items[a].id < items[b].id; });
+  }
+  auto found = std::lower_bound(order_.begin(), order_.end(), id,
+                                [&](std::uint32_t place, std::string_view wanted) { return items[place].id < wanted; });
+  return found != order_.end() && items[*found].id == id;
+}
+
+Attempt<ListedNames> ProjectsDirectory::names(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "projects"));
+  return derived_.of(list, [](const std::vector<content::Listed>& projects) {
+    std::vector<ListedName> names = {{"new", S_IFREG, kFirstPosition}, {"by-name", S_IFDIR, kFirstPosition + 1}};
+    // Oldest first: new ones go to the end, so a listing under way keeps its place.
+    for (std::size_t i = projects.size(); i > 0; --i) {
+      const std::string& id = projects[i - 1].id;
+      if (why_not_a_component(id)) continue;
+      names.push_back({id, S_IFDIR, kFirstListed + (projects.size() - i)});
+    }
+    return names;
+  });
+}
+
+Attempt<LookupResult> ProjectsDirectory::child(const OperationPtr& op, const std::string& name) {
+  if (name == "new") {
+    return request_file(op, name, help_document(form()), {[this](const OperationPtr& request, std::string text) {
+                          return create(request, std::move(text));
+                        }});
+  }
+  if (name == "by-name") return directory<ByNameDirectory>(op, name);
+  if (why_not_a_component(name)) return nothing(kEndless);
+  if (name.size() > kMaxIdLength) return nothing(kEndless);
+  // Any existing project can be entered, listed or not: the service is asked about unknown ones. A project that may
+  // have staged changes can be entered whatever the service has.
+  ProjectId id(name);
+  ListPtr list = mount().site().try_list("projects");
+  const bool is_known = (list && ids_.contain(list, name)) || mount().works().exist(id);
+  if (!is_known) PLAYFS_ATTEMPT_CHECK(head_here(mount(), id));
+  return directory<ProjectDirectory>(op, name, id);
+}
+
+Async<RequestAnswer> ProjectsDirectory::create(OperationPtr op, std::string text) {
+  PLAYFS_CO_TRY(JsonObject body, request_body(text, form()));
+  auto created = create_record(mount(), op, "projects", std::move(body));
+  co_return co_await created;
+}
+
+Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "projects"));
+  mount().site().names_were_shown("projects");
+  const bool is_whole = mount().site().is_list_whole("projects");
+  return derived_.of(list, [is_whole](const std::vector<content::Listed>& projects) {
+    std::vector<ListedName> names;
+    if (!is_whole) return names;
+    std::unordered_set<std::string_view> seen;
+    for (std::size_t i = projects.size(); i > 0; --i) {
+      const content::Listed& project = projects[i - 1];
+      if (why_not_a_component(project.name) || why_not_a_component(project.id)) continue;
+      if (seen.insert(project.name).second)
+        names.push_back({project.name, S_IFLNK, kFirstPosition + (projects.size() - i)});
+    }
+    return names;
+  });
+}
+
+Attempt<LookupResult> ByNameDirectory::child(const OperationPtr& op, const std::string& name) {
+  if (why_not_a_component(name)) return nothing(kEndless);
+  auto target = [&](const std::vector<content::Listed>& projects) -> const content::Listed* {
+    auto oldest = std::find_if(projects.rbegin(), projects.rend(),
+                               [&](const content::Listed& project) { return project.name == name; });
+    return oldest == projects.rend() ? nullptr : &*oldest;
+  };
+  PLAYFS_ATTEMPT(ListPtr list, fresh_list(mount(), op, "projects"));
+  const content::Listed* project = target(*list);
+  if (!project) {
+    PLAYFS_ATTEMPT(list, list_here(mount(), op, "projects"));
+    project = target(*list);
+  }
+  mount().site().names_were_shown("projects");
+  // If older projects are missing from the list, the oldest one listed under a name may be a stranger's.
+  if (!project || !mount().site().is_list_whole("projects") || why_not_a_component(project->id)) return nothing();
+  return symlink(op, name, "../" + project->id, project->created_at, mount().refresh_seconds());
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,105 @@
+// `threads/`, `agents/`, `mail/`, `spaces/` and `records/`: the service's other collections.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <string>
+
+#include "vfs/control/requests.h"
+#include "vfs/directories/projects.h"
+#include "vfs/directories/virtual_directory.h"
+
+namespace playfs::vfs {
+
+/// A collection whose records are files NAME.json, with `new` if the mount lets users add records.
+struct CollectionView {
+  std::string collection;
+  bool by_handle = false;      ///< name files by handle if the record has one
+  const Form* form = nullptr;  ///< what `new` accepts; nullptr: there is no `new`
+};
+
+/// The collections that the mount can write to.
+CollectionView agents_view();
+CollectionView mail_view();
+CollectionView spaces_view();
+
+class CollectionDirectory final : public VirtualDirectory {
+ public:
+  CollectionDirectory(Mount& mount, NodePtr parent, std::string name, CollectionView view);
+
+ protected:
+  [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+  [[nodiscard]] std::string made_of() const override { return view_.collection; }
+
+ private:
+  /// The id for a file name without ".json".
+  Attempt<std::string> id_of(const OperationPtr& op, const std::string& stem);
+  Async<RequestAnswer> create(OperationPtr op, std::string text);
+
+  const CollectionView view_;
+  DerivedNames derived_;
+};
+
+/// `records/`: every collection by name, including those that playfs does not know.
+class RecordsDirectory final : public VirtualDirectory {
+ public:
+  using VirtualDirectory::VirtualDirectory;
+
+ protected:
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+};
+
+class ThreadsDirectory final : public VirtualDirectory {
+ public:
+  using VirtualDirectory::VirtualDirectory;
+
+ protected:
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+  [[nodiscard]] std::string made_of() const override { return "threads"; }
+
+ private:
+  Async<RequestAnswer> start(OperationPtr op, std::string text);
+
+  DerivedNames derived_;
+  ListedIds ids_;
+};
+
+class ThreadDirectory final : public VirtualDirectory {
+ public:
+  ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread);
+
+ protected:
+  [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+
+ private:
+  Attempt<LookupResult> messages(const OperationPtr& op, const std::string& name, const Record& thread);
+  Async<RequestAnswer> reply(OperationPtr op, std::string text);
+
+  const std::string thread_;
+  std::atomic<bool> told_ = false;  ///< that older messages are left out
+};
+
+/// The messages of one thread, as files ID.json.
+class MessagesDirectory final : public VirtualDirectory {
+ public:
+  MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread);
+
+ protected:
+  [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+  [[nodiscard]] std::string made_of() const override { return "messages"; }
+
+ private:
+  const std::string thread_;
+  DerivedNames derived_;
+};
+
+}  // namespace playfs::vfs

@@ -1,0 +1,23 @@
+// The lists of the service's collections.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "content/site.h"
+#include "vfs/attempt.h"
+
+namespace playfs::vfs {
+
+class Mount;
+using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;
+
+/// Requested once per operation; the last known list if the service is unreachable or slow.
+Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection);
+/// Like list_here(), but accepts a list requested within the last `refresh`.
+Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::string& collection);
+/// The last known list, of any age; fetched only if there is none.
+Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::string& collection);
+
+}  // namespace playfs::vfs
