@@ -95,7 +95,7 @@ class Crash : public testing::Test {
 
 std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
   Run run;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   const std::string base = publish_inline(project, {}, "base");
   world.set_head(project, base);
@@ -118,7 +118,7 @@ std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
           killer.instant((synced ? "after journalling " : "before journalling ") + std::string(what));
         });
     first.faults.on_reply(
-        [&](const HttpRequest& request) { killer.instant("after " + request.method + " " + request.target); });
+        [&](const HttpRequest& request, auto&) { killer.instant("after " + request.method + " " + request.target); });
     for (const auto& [path, content] : expected)
       if (path != "base") first.write(path, content);
     killer.watch(&first);

@@ -1,7 +1,5 @@
 #include "support/publish_world.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <stdexcept>
@@ -39,16 +37,6 @@ remote::ClientOptions without_retries() {
 }
 
 }  // namespace
-
-TempDirectory::TempDirectory() {
-  path_ = (std::filesystem::temp_directory_path() / "playfs-publish-XXXXXX").string();
-  if (!mkdtemp(path_.data())) throw std::runtime_error("mkdtemp failed");
-}
-
-TempDirectory::~TempDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 void copy_directory(const std::string& from, const std::string& to) {
   std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);

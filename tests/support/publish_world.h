@@ -5,9 +5,7 @@
 // client, which shares none of that.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,38 +22,13 @@
 #include "runtime/local_transport.h"
 #include "stage/stage.h"
 #include "support/faulty_transport.h"
+#include "support/running_clock.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::test {
 
-/// A temporary directory, removed with this object.
-class TempDirectory {
- public:
-  TempDirectory();
-  ~TempDirectory();
-  TempDirectory(const TempDirectory&) = delete;
-  TempDirectory& operator=(const TempDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 /// A revision's content as the service has it: bytes by path, assembled here and not verified.
 using Contents = std::map<std::string, std::string>;
-
-/// The machine's clock, advanced by a test.
-class ShiftedClock final : public Clock {
- public:
-  [[nodiscard]] WallTime wall() const override { return {system_.wall().nanoseconds + shift_.load()}; }
-  [[nodiscard]] SteadyTime steady() const override {
-    return system_.steady() + std::chrono::nanoseconds(shift_.load());
-  }
-  void advance(std::chrono::nanoseconds by) { shift_ += by.count(); }
-
- private:
-  SystemClock system_;
-  std::atomic<std::int64_t> shift_{0};
-};
 
 class World {
  public:
@@ -77,11 +50,11 @@ class World {
 
   [[nodiscard]] net::Transport& transport() { return *transport_; }
   [[nodiscard]] Executor& executor() { return executor_; }
-  ShiftedClock clock;
+  RunningClock clock;
   SystemRandom random;
 
  private:
-  TempDirectory directory_;
+  TemporaryDirectory directory_;
   std::unique_ptr<runtime::LocalPlayground> playground_;
   ThreadPool executor_{3};
   std::unique_ptr<runtime::LocalTransport> transport_;

@@ -1,4 +1,6 @@
-// A transport that holds every request until the test answers it, so that a test can try every order of answers.
+// A transport to no service: it holds every request until the test answers it, with what it likes, so that a test can
+// try every order of answers. For tests of the client right above the transport. (In front of a service:
+// faulty_transport.h.)
 // Thread-safe; callbacks run on the answering thread.
 #pragma once
 

@@ -122,7 +122,7 @@ class AbsencesTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project;
   std::unique_ptr<WorkTree> work;
 };

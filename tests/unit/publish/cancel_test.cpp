@@ -61,7 +61,7 @@ class CancelTest : public testing::Test {
   std::size_t revisions() { return world.all("revisions").size(); }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   Contents expected;
 };

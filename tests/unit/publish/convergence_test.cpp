@@ -76,7 +76,7 @@ class ConvergenceTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, root, branch, head;
   std::unique_ptr<WorkTree> work;
 };
@@ -314,7 +314,7 @@ TEST_F(ConvergenceTest, AVisitEnds) {
   auto is_quiet = [&] {
     auto before = work->faults.sent().size();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    return work->faults.sent().size() == before;
+    return work->faults.count() == before;
   };
   bool ends = false;
   for (int i = 0; i < 100 && !ends; ++i) ends = is_quiet();
@@ -471,7 +471,7 @@ TEST_F(ConvergenceTest, HeadIsReadAgainAfterASlowScan) {
   open();
   std::string theirs;
   std::atomic<bool> is_posted = false, is_listed = false;
-  work->faults.on_reply([&](const HttpRequest& request) {
+  work->faults.on_reply([&](const HttpRequest& request, auto&) {
     if (request.method == "POST") is_posted = true;
     if (request.method != "GET" || !is_posted) return;
     if (request.target.find("/revisions?") != std::string::npos) is_listed = true;

@@ -100,7 +100,7 @@ class FaultsTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::ptrdiff_t sent_before = 0;
   std::string project, base;
   std::unique_ptr<WorkTree> work;

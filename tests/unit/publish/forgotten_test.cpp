@@ -111,7 +111,7 @@ class ForgottenTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   std::unique_ptr<WorkTree> work;
   int journals = 0;

@@ -106,7 +106,7 @@ class LongLogTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, base;
   std::unique_ptr<LongLog> log;
   std::unique_ptr<WorkTree> work;

@@ -68,7 +68,7 @@ class MergeParentsTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, root, head, branch, theirs;
   std::unique_ptr<WorkTree> work;
 };
@@ -155,7 +155,7 @@ TEST_F(MergeParentsTest, AnUpdateThatWaitedForACommitDoesNotUndoIt) {
 /// A clean tree follows head whenever it hears of it, also while an update of it is computed.
 TEST(BaseThatMovesTest, AnUpdateThatWasWorkedOutOnAnotherBaseIsWorkedOutAgain) {
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   auto publish = [&](const std::string& parents, const std::string& path) {
     std::string id = world
@@ -223,7 +223,7 @@ class LostBranchTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, root, head, branch;
   std::unique_ptr<WorkTree> work;
 };
@@ -275,7 +275,7 @@ class UnknownFieldsTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
 };
 
@@ -395,7 +395,7 @@ class HeadsLineTest : public testing::Test {
   Revision revision(const std::string& id) { return *wire::decode_revision(world.get("revisions", id)); }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, root, branch, head;
   std::unique_ptr<WorkTree> work;
 };

@@ -56,7 +56,7 @@ class UnknownOutcomeTest : public testing::TestWithParam<int> {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   std::unique_ptr<WorkTree> work;
 };
@@ -206,7 +206,7 @@ class OddServiceTest : public testing::Test {};
 
 TEST_F(OddServiceTest, AProjectThatIsGoneDoesNotHideWhatWasStored) {
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   WorkTree work(world, project, directory.path() + "/tree", {}, {}, false, true);
   work.write("file", "content");
@@ -225,7 +225,7 @@ TEST_F(OddServiceTest, AProjectThatIsGoneDoesNotHideWhatWasStored) {
 
 TEST_F(OddServiceTest, WhereTheAnswerIsAnotherRevisionOursIsLookedFor) {
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   WorkTree work(world, project, directory.path() + "/tree", {}, {}, false, true, {}, std::chrono::minutes(10));
   work.write("file", "content");
@@ -250,7 +250,7 @@ TEST_F(OddServiceTest, WhereTheAnswerIsAnotherRevisionOursIsLookedFor) {
 
 TEST_F(OddServiceTest, AnAnswerWithTheIdOfAnotherProjectsRevisionTakesNothingFromTheTree) {
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   const std::string stranger = world.create("projects", R"({"name":"stranger"})").id;
   const std::string theirs =
@@ -282,7 +282,7 @@ TEST_F(OddServiceTest, AnAnswerWithTheIdOfAnotherProjectsRevisionTakesNothingFro
 
 TEST_F(OddServiceTest, ABranchThatCannotBeAnnouncedEndsAllTheSame) {
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   WorkTree work(world, project, directory.path() + "/tree", {}, {}, false, true);
   work.write("file", "content");

@@ -51,7 +51,7 @@ class UnsafeDiskTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project = world.create("projects", R"({"name":"p"})").id;
 };
 

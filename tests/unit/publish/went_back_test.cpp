@@ -131,7 +131,7 @@ class WentBackTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   std::atomic<int> acknowledged = 0, looked = 0;  ///< revisions that a service accepted and did not keep; lists of them
   std::unique_ptr<WorkTree> work;
@@ -1057,7 +1057,7 @@ TEST_F(WentBackTest, WhatWasLostSinceItWasListedIsNotMerged) {
                                   R"("],"agent":"other","manifest":{"files":{"theirs":{"inline":"t"}}}})");
     return Fault();
   });
-  work->faults.on_reply([&](const HttpRequest& request) {
+  work->faults.on_reply([&](const HttpRequest& request, auto&) {
     if (is_post_of(request, "/revisions")) is_posted = true;
     if (is_list_of_revisions(request) && is_posted) is_listed = true;
     bool is_project = request.method == "GET" && request.target.ends_with("/projects/" + project);

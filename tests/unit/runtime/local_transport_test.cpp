@@ -1,16 +1,14 @@
 #include "runtime/local_transport.h"
 
-#include <stdlib.h>
-
 #include <condition_variable>
 #include <deque>
-#include <filesystem>
 #include <mutex>
 
 #include <gtest/gtest.h>
 
 #include "base/await.h"
 #include "runtime/local_playground.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::runtime {
 namespace {
@@ -33,17 +31,9 @@ class HandExecutor final : public Executor {
 class LocalTransportTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "playfs-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    directory = name;
-    auto opened = LocalPlayground::open(directory + "/playground", {}, clock, random);
+    auto opened = LocalPlayground::open(directory / "playground", {}, clock, random);
     ASSERT_TRUE(opened) << opened.error().message;
     playground = *std::move(opened);
-  }
-  void TearDown() override {
-    playground.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory, ignored);
   }
 
   std::unique_ptr<LocalTransport> transport_over(Executor& executor) {
@@ -58,7 +48,7 @@ class LocalTransportTest : public testing::Test {
   }
 
   const HttpRequest list{"GET", "/.site/data/projects", {}, {}};
-  std::string directory;
+  test::TemporaryDirectory directory;
   SystemClock clock;
   SystemRandom random;
   std::unique_ptr<LocalPlayground> playground;
@@ -116,7 +106,7 @@ TEST_F(LocalTransportTest, DestroyingItAnswersWhatIsOutstanding) {
 }
 
 TEST_F(LocalTransportTest, TwoPlaygroundsOnOneDirectoryAreOneSite) {
-  auto second = LocalPlayground::open(directory + "/playground", {}, clock, random);
+  auto second = LocalPlayground::open(directory / "playground", {}, clock, random);
   ASSERT_TRUE(second);
   EXPECT_EQ((*second)->store().site_id(), playground->store().site_id());
   auto created = (*second)->store().insert({"projects", {"{}", {}}, {}, {}, {}});

@@ -60,17 +60,10 @@ std::string bytes_of(const std::string& path) {
 
 class OperationsLogTest : public testing::Test {
  protected:
-  OperationsLogTest() : directory_(testing::TempDir() + "playfs-log-XXXXXX") {
-    if (!mkdtemp(directory_.data())) std::abort();
-  }
-  ~OperationsLogTest() override {
-    std::error_code ignored;
-    fs::remove_all(directory_, ignored);
-  }
   std::unique_ptr<OperationsLog> open(std::uint64_t stage_id = 7) {
-    return std::move(OperationsLog::open(directory_, stage_id).value());
+    return std::move(OperationsLog::open(directory_.path(), stage_id).value());
   }
-  [[nodiscard]] std::string path(int file) const { return directory_ + OperationsLog::kFiles.at(file); }
+  [[nodiscard]] std::string path(int file) const { return directory_.path() + OperationsLog::kFiles.at(file); }
   static void write(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
   }
@@ -81,7 +74,7 @@ class OperationsLogTest : public testing::Test {
   }
   std::vector<std::string> found(std::uint64_t after = 0) { return payloads(open()->read(after).value().records); }
 
-  std::string directory_;
+  test::TemporaryDirectory directory_;
 };
 
 TEST_F(OperationsLogTest, RecordsComeBackInOrderAndOnlyThoseThatFollow) {
