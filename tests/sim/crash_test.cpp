@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -125,7 +124,7 @@ std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
     std::atomic<bool> answered = false;
     first.publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
                             [&](const Result<CommitResult>&) { answered = true; });
-    while (!answered && !killer.killed) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(test::eventually([&] { return answered || killer.killed; }));
     first.publisher.reset();
     killer.watch(nullptr);
     sent = first.faults.sent();

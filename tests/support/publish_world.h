@@ -21,6 +21,7 @@
 #include "runtime/local_playground.h"
 #include "runtime/local_transport.h"
 #include "stage/stage.h"
+#include "support/eventually.h"
 #include "support/faulty_transport.h"
 #include "support/running_clock.h"
 #include "support/temporary_directory.h"
@@ -81,8 +82,11 @@ class WorkTree {
 
   /// Starts a commit and waits until it ends.
   Result<publish::CommitResult> commit(const std::string& message = "message");
-  /// Waits until no publication is under way.
+  // These wait, and throw what they waited for in vain: until no publication is under way; until one reports an error
+  // that it goes on after; until at least so many commits are queued.
   void wait_until_idle();
+  void wait_until_it_fails();
+  void wait_until_queued(std::size_t commits);
   /// For a head that does not seem to hold the base: repeats until it is known whether the base is lost.
   Result<bool> keep_lost_base(const RevisionTreePtr& head);
   /// As after kill -9: nothing is sent any more.

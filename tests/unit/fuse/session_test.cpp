@@ -239,7 +239,7 @@ pid_t reader_process(const std::string& path) {
 // die.
 TEST_F(SessionTest, CtrlCEndsAWaitingCat) {
   pid_t child = reader_process(path("slow"));
-  while (files_.reads == 0) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return files_.reads > 0; }));
   kill(child, SIGINT);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -249,17 +249,17 @@ TEST_F(SessionTest, CtrlCEndsAWaitingCat) {
 
 TEST_F(SessionTest, ALookupThatWaitsIsCancelledByTheKernelsInterrupt) {
   pid_t child = reader_process(path("slow-name"));
-  while (files_.lookups == 0) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return files_.lookups > 0; }));
   kill(child, SIGINT);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  while (files_.cancelled == 0) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return files_.cancelled > 0; }));
 }
 
 TEST_F(SessionTest, UnmountingEndsWhoeverWaits) {
   std::atomic<bool> failed = false;
   std::thread reader([&] { failed = !read_file(path("slow"), 100); });
-  while (files_.reads == 0) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return files_.reads > 0; }));
   session_->stop();
   loop_.join();
   session_.reset();  // the connection ends here

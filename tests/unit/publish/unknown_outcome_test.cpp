@@ -152,8 +152,8 @@ TEST_P(UnknownOutcomeTest, WhatComesAfterItWasGivenBackIsSaid) {
   ASSERT_TRUE(arrived);
   ASSERT_EQ(revisions(), 1u);
   work->publisher->reconcile();
-  while (work->events->events_text().find("commit_came_late") == std::string::npos)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(
+      test::eventually([&] { return work->events->events_text().find("commit_came_late") != std::string::npos; }));
   std::string said = work->events->errors_text();
   EXPECT_NE(said.find("published after all, as revision " + world.all("revisions").front().id), std::string::npos)
       << said;
@@ -181,7 +181,8 @@ TEST_P(UnknownOutcomeTest, ARestartDoesNotForgetThatItMayHaveBeenSent) {
   });
   work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {},
                           [](const Result<CommitResult>&) {});
-  while (!is_stored || !work->publisher->progress().last_error) std::this_thread::yield();
+  ASSERT_TRUE(test::eventually([&] { return is_stored.load(); }));
+  work->wait_until_it_fails();
   work.reset();
   std::atomic<int> searches = 0;
   auto plan = [&](const HttpRequest& request) {

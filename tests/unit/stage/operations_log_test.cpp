@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 
 #include "stage/row_store.h"
+#include "support/eventually.h"
 #include "support/workbench.h"
 
 namespace {
@@ -306,9 +307,7 @@ TEST_F(ReplayTest, WhileOthersWorkTheLogIsCheckpointedAndSpoolFilesAreRemoved) {
     return size;
   };
   // Soon, and without another operation.
-  for (int i = 0; i < 3000 && (log_size() > 2000 || bench.spool_files() > kThreads); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_LE(log_size(), 2000U);
+  EXPECT_TRUE(test::eventually([&] { return log_size() <= 2000 && bench.spool_files() <= kThreads; }));
   EXPECT_EQ(bench.spool_files(), std::size_t{kThreads});
   bench.reopen();
   for (int id = 0; id < kThreads; ++id) EXPECT_EQ(bench.read("t" + std::to_string(id)), std::to_string(kRounds - 1));
