@@ -18,12 +18,15 @@
 #include "model/chunking.h"
 #include "net/transport.h"
 #include "remote/client.h"
+#include "support/answer.h"
 #include "support/manual_time.h"
 #include "support/temporary_directory.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
 namespace playfs::content {
+
+using test::Answer;
 
 /// A service of records and the transport to it, for one thread: a request is answered when the test says so, in the
 /// order of its choice. Unlike ScriptedTransport, it knows the answers.
@@ -136,33 +139,6 @@ class FakeService final : public net::Transport {
   bool held_ = false;
   std::vector<std::string> targets_;
   std::deque<Waiting> waiting_;
-};
-
-/// The value a callback was called with.
-template <class T>
-class Answer {
- public:
-  Callback<T> callback() {
-    return [state = state_](Result<T> result) {
-      ++state->calls;
-      state->result.emplace(std::move(result));
-    };
-  }
-  [[nodiscard]] int calls() const { return state_->calls; }
-  [[nodiscard]] bool ok() const { return state_->result && state_->result->has_value(); }
-  const T& operator*() const { return **state_->result; }
-  const T* operator->() const { return &**state_->result; }
-  [[nodiscard]] const Error& error() const { return state_->result->error(); }
-  [[nodiscard]] std::optional<ErrorCode> code() const {
-    return state_->result && !*state_->result ? std::optional(state_->result->error().code) : std::nullopt;
-  }
-
- private:
-  struct State {
-    int calls = 0;
-    std::optional<Result<T>> result;
-  };
-  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 class SiteTest : public testing::Test {
