@@ -11,14 +11,6 @@ namespace playfs::app {
 
 namespace fs = std::filesystem;
 
-CommandTest::CommandTest() {
-  std::string pattern = testing::TempDir() + "playfs-cli-XXXXXX";
-  home_ = fs::canonical(mkdtemp(pattern.data())).string();
-  environment_ = {{"HOME", home_}, {"PLAYFS_AGENT", "ada"}};
-}
-
-CommandTest::~CommandTest() { fs::remove_all(home_); }
-
 CommandTest::Ran CommandTest::run(std::vector<std::string> words, const std::string& input) {
   std::istringstream in(input);
   std::ostringstream out, err;

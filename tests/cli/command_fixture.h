@@ -8,13 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include "support/temporary_directory.h"
+
 namespace playfs::app {
 
 class CommandTest : public testing::Test {
  protected:
-  CommandTest();
-  ~CommandTest() override;
-
   struct Ran {
     int code = 0;
     std::string out, err;
@@ -32,8 +31,9 @@ class CommandTest : public testing::Test {
   /// Compares with tests/cli/golden/NAME; rewrites it if PLAYFS_ACCEPT is set in the environment.
   void expect_golden(const std::string& name, const std::string& text);
 
-  std::string home_;
-  std::map<std::string, std::string, std::less<>> environment_;
+  const test::TemporaryDirectory directory_;
+  const std::string& home_ = directory_.path();
+  std::map<std::string, std::string, std::less<>> environment_ = {{"HOME", home_}, {"PLAYFS_AGENT", "ada"}};
 
  private:
   std::map<std::string, std::size_t> ids_;

@@ -1,14 +1,12 @@
 #include "site.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/await.h"
 #include "base/fd.h"
@@ -88,26 +86,25 @@ std::unique_ptr<Site> Site::fresh() {
 
 std::unique_ptr<Site> Site::open_own(const std::string& road) {
   std::unique_ptr<Site> site(new Site());
-  std::string name = (std::filesystem::temp_directory_path() / "playfs-conformance-XXXXXX").string();
-  if (!mkdtemp(name.data())) give_up("no temporary directory");
-  site->directory_ = name;
+  site->directory_.emplace();
   if (road == "local") site->open_in_process();
   else site->start_server();
   return site;
 }
 
 void Site::open_in_process() {
-  outbox_ = std::make_unique<service::Outbox>(directory_ + "/outbox");
+  outbox_ = std::make_unique<service::Outbox>(*directory_ / "outbox");
   service::ServiceOptions options;
   options.limits = service::Limits::of_document();
   options.steward_key = kStewardKey;
-  playground_ = take(runtime::LocalPlayground::open(directory_, std::move(options), clock_, random_, outbox_.get()));
+  playground_ =
+      take(runtime::LocalPlayground::open(directory_->path(), std::move(options), clock_, random_, outbox_.get()));
   transport_ = std::make_unique<runtime::LocalTransport>(playground_->service(), playground_->store().site_id(), pool_);
 }
 
 /// Learns the server's address from its standard output.
 void Site::start_server() {
-  std::string program = environment("PLAYFS"), key = directory_ + "/steward-key";
+  std::string program = environment("PLAYFS"), key = *directory_ / "steward-key";
   if (program.empty()) give_up("PLAYFS names no binary to test");
   UniqueFd key_file(open(key.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   if (!key_file || !write_all(key_file.get(), kStewardKey)) give_up("no key file");
@@ -121,7 +118,7 @@ void Site::start_server() {
     dup2(writing.get(), STDOUT_FILENO);
     UniqueFd nothing(open("/dev/null", O_WRONLY | O_CLOEXEC));
     dup2(nothing.get(), STDERR_FILENO);
-    execl(program.c_str(), program.c_str(), "serve", "--listen", "127.0.0.1:0", "--store", directory_.c_str(),
+    execl(program.c_str(), program.c_str(), "serve", "--listen", "127.0.0.1:0", "--store", directory_->path().c_str(),
           "--steward-key", key.c_str(), nullptr);
     _exit(127);
   }
@@ -139,8 +136,6 @@ Site::~Site() {
     kill(server_, SIGTERM);
     waitpid(server_, nullptr, 0);
   }
-  std::error_code ignored;
-  if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
 }
 
 Response Site::send_to(const std::string& method, const std::string& target, std::string body, HttpHeaders headers) {
@@ -208,7 +203,7 @@ std::optional<HttpHeaders> Site::steward() const {
 }
 
 std::string Site::mailed_code(const std::string& email) const {
-  std::string mails = read_file(directory_ + "/outbox", 1 << 20).value_or("");
+  std::string mails = read_file(*directory_ / "outbox", 1 << 20).value_or("");
   auto mail = mails.rfind("To: " + email + "\n");
   if (mail == std::string::npos) return {};
   auto begin = mails.find("code is ", mail) + 8;

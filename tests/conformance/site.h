@@ -23,6 +23,7 @@
 #include "net/transport.h"
 #include "runtime/local_playground.h"
 #include "service/outbox.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::conformance {
 
@@ -66,7 +67,7 @@ class Site {
   /// A record of the collection with its declared fields, created on first use and then kept.
   const Json& sample(const std::string& collection);
 
-  [[nodiscard]] bool is_own() const { return !directory_.empty(); }
+  [[nodiscard]] bool is_own() const { return directory_.has_value(); }
   /// The Authorization header of an account; nullopt if none is available.
   std::optional<HttpHeaders> owner();
   /// The steward's; nullopt for a site that is not our own.
@@ -82,7 +83,7 @@ class Site {
   void start_server();
   Response send_to(const std::string& method, const std::string& target, std::string body, HttpHeaders headers);
 
-  std::string directory_;  // of a site of our own
+  std::optional<test::TemporaryDirectory> directory_;  // of a site of our own
   pid_t server_ = 0;
   SystemClock clock_;
   SystemRandom random_;

@@ -24,19 +24,6 @@ service::ServiceOptions service_options() {
 
 }  // namespace
 
-void Road::send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) {
-  ++sent_;
-  if (!change_) return below_.send(std::move(request), deadline, std::move(cancel), std::move(done));
-  auto changed = [this, request, done = std::move(done)](Result<HttpResponse> response) mutable {
-    {
-      std::lock_guard lock(mutex_);
-      if (response) change_(request, response);
-    }
-    done(std::move(response));
-  };
-  below_.send(std::move(request), deadline, std::move(cancel), std::move(changed));
-}
-
 uid_t Mount::owner() { return ::getuid(); }
 gid_t Mount::group() { return ::getgid(); }
 
@@ -51,10 +38,14 @@ std::string Mount::create(const std::string& collection, JsonObject fields) {
 
 Mount::Mount(bool of_project, Change change, int hurry)
     : patience_(hurry > 1 ? std::chrono::milliseconds(1000) : kLongest),
-      clock_(hurry),
+      clock_(hurry, {1'790'856'000'000'000'000}),
       service_(store_, accounts_, service_options()),
-      executor_(hurry),
-      road_(transport_, std::move(change)) {
+      executor_(hurry) {
+  if (change)
+    network_.on_reply([this, change = std::move(change)](const HttpRequest& request, Result<HttpResponse>& response) {
+      std::lock_guard lock(changing_);
+      if (response) change(request, response);
+    });
   const std::string text = "text of a chunk\n";
   const std::string chunk = create("file_chunks", {{"hash", ContentHash::of(text).hex()}, {"content", text}});
   project_ = create("projects", {{"name", "p"}});
@@ -81,8 +72,8 @@ Mount::Mount(bool of_project, Change change, int hurry)
                    wire::to_text(JsonObject{{"latest_revision", revision_}})},
                   {"192.0.2.1"});
 
-  client_ = std::make_unique<remote::Client>(road_, executor_, clock_, own_random_, remote::ClientOptions{});
-  auto objects = cache::ObjectStore::open(directory_.path() + "/objects");
+  client_ = std::make_unique<remote::Client>(network_, executor_, clock_, own_random_, remote::ClientOptions{});
+  auto objects = cache::ObjectStore::open(directory_ / "objects");
   auto records = cache::RecordIndex::open(directory_.path());
   FUZZ_CHECK(objects && records);
   objects_ = *std::move(objects);
@@ -91,7 +82,7 @@ Mount::Mount(bool of_project, Change change, int hurry)
   site_ = std::make_unique<content::Site>(*client_, *objects_, *records_, executor_, clock_, *events_,
                                           content::SiteOptions{});
   vfs::FileSystemOptions options;
-  options.state_directory = directory_.path() + "/state";
+  options.state_directory = directory_ / "state";
   options.mount_source = "local:test";
   options.agent = "tester";
   options.uid = owner();
@@ -106,6 +97,7 @@ Mount::~Mount() {
   site_.reset();
   client_.reset();
   executor_.stop();
+  service_thread_.stop();  // a response is changed no more
   for (const auto& asked : asked_) {
     std::lock_guard lock(asked->mutex);
     FUZZ_CHECK(asked->replies == 1);

@@ -4,7 +4,6 @@
 // The target's thread makes operations one after the other, and each must get exactly one reply.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -16,26 +15,15 @@
 
 #include "base/executor.h"
 #include "content/site.h"
-#include "directory.h"
 #include "remote/client.h"
 #include "runtime/local_transport.h"
 #include "site.h"
+#include "support/faulty_transport.h"
+#include "support/running_clock.h"
+#include "support/temporary_directory.h"
 #include "vfs/mount_file_system.h"
 
 namespace playfs::fuzz {
-
-class HurriedClock final : public Clock {
- public:
-  explicit HurriedClock(int times) : times_(times) {}
-  [[nodiscard]] WallTime wall() const override { return {kBegin + since().count()}; }
-  [[nodiscard]] SteadyTime steady() const override { return SteadyTime(std::chrono::hours(1) + since()); }
-
- private:
-  static constexpr std::int64_t kBegin = 1'790'856'000'000'000'000;  // 2026-10-01T12:00:00Z
-  [[nodiscard]] std::chrono::nanoseconds since() const { return (std::chrono::steady_clock::now() - begin_) * times_; }
-  const int times_;
-  const SteadyTime begin_ = std::chrono::steady_clock::now();
-};
 
 class HurriedExecutor final : public Executor {
  public:
@@ -53,21 +41,6 @@ class HurriedExecutor final : public Executor {
 
 /// Changes a response, possibly into an error. Called for one request at a time.
 using Change = std::function<void(const HttpRequest&, Result<HttpResponse>&)>;
-
-/// The transport that changes responses.
-class Road final : public net::Transport {
- public:
-  Road(net::Transport& below, Change change) : below_(below), change_(std::move(change)) {}
-  void send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
-  [[nodiscard]] const std::string& origin() const override { return below_.origin(); }
-  [[nodiscard]] std::size_t sent() const { return sent_; }
-
- private:
-  net::Transport& below_;
-  std::mutex mutex_;
-  const Change change_;
-  std::atomic<std::size_t> sent_ = 0;
-};
 
 class Mount {
  public:
@@ -107,7 +80,7 @@ class Mount {
   [[nodiscard]] vfs::FileSystem& fs() { return *fs_; }
   [[nodiscard]] const std::string& project() const { return project_; }
   [[nodiscard]] const std::string& revision() const { return revision_; }
-  [[nodiscard]] const Road& road() const { return road_; }
+  [[nodiscard]] const test::FaultyTransport& network() const { return network_; }
   [[nodiscard]] static uid_t owner();
   [[nodiscard]] static gid_t group();
 
@@ -125,8 +98,8 @@ class Mount {
   std::string create(const std::string& collection, JsonObject fields);
 
   const std::chrono::milliseconds patience_;
-  Directory directory_;
-  HurriedClock clock_;
+  test::TemporaryDirectory directory_ = test::TemporaryDirectory::in_memory();
+  test::RunningClock clock_;
   CountedRandom random_;
   sim::MemoryStore store_{clock_, random_};
   MemoryAccounts accounts_;
@@ -136,7 +109,8 @@ class Mount {
   SystemRandom own_random_;  // random_ belongs to the service, which has one thread
   ThreadPool service_thread_{1};
   runtime::LocalTransport transport_{service_, "play.test", service_thread_};
-  Road road_;
+  std::mutex changing_;
+  test::FaultyTransport network_{transport_};
   std::unique_ptr<remote::Client> client_;
   std::unique_ptr<cache::ObjectStore> objects_;
   std::unique_ptr<cache::RecordIndex> records_;

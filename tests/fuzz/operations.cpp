@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "directory.h"
 #include "fuzz.h"
 #include "stage/operations_log.h"
+#include "support/temporary_directory.h"
 
 using namespace playfs;
 using namespace playfs::stage;
@@ -53,7 +53,7 @@ bool damage(std::string& bytes, Input& input) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const fuzz::Directory directory;
+  static const auto directory = test::TemporaryDirectory::in_memory();
   Input input(data, size);
   if (input.byte() == 0) {
     check_bytes(input.rest());

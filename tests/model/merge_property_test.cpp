@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "model/chunking.h"
 #include "model/merge.h"
+#include "support/temporary_directory.h"
 
 namespace playfs {
 namespace {
@@ -105,26 +106,21 @@ Files files_of(const Merge& merge) {
 
 class MergeProperty : public testing::Test {
  protected:
-  MergeProperty() : directory_(testing::TempDir() + "playfs-merge-XXXXXX") {
-    if (!mkdtemp(directory_.data())) std::abort();
-  }
-  ~MergeProperty() override { std::filesystem::remove_all(directory_); }
-
   void write(const std::string& name, const std::string& content) const {
-    std::ofstream(directory_ + "/" + name, std::ios::binary) << content;
+    std::ofstream(directory_ / name, std::ios::binary) << content;
   }
   [[nodiscard]] std::string read(const std::string& name) const {
-    return read_file(directory_ + "/" + name, 1 << 20).value();
+    return read_file(directory_ / name, 1 << 20).value();
   }
   /// The exit status of a shell command in the directory.
   [[nodiscard]] int run(const std::string& command) const {
-    std::string line = "cd '" + directory_ + "' && { " + command + "; } >out 2>err </dev/null";
+    std::string line = "cd '" + directory_.path() + "' && { " + command + "; } >out 2>err </dev/null";
     int status = std::system(line.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   static bool has_git() { return std::system("git --version >/dev/null 2>&1") == 0; }
 
-  std::string directory_;
+  test::TemporaryDirectory directory_;
 };
 
 TEST_F(MergeProperty, NothingChangedOnOneSideIsTheOther) {
@@ -205,7 +201,7 @@ TEST_F(MergeProperty, TreesAreMergedAsGitMergeDoesIt) {
     if (status == 0) {
       ++clean;
       Files result;
-      for (const auto& file : std::filesystem::directory_iterator(directory_ + "/repo"))
+      for (const auto& file : std::filesystem::directory_iterator(directory_ / "repo"))
         if (file.is_regular_file()) result[file.path().filename()] = read("repo/" + file.path().filename().string());
       EXPECT_EQ(files_of(merge), result) << round;
     } else {

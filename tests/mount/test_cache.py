@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The cache on disk: bounded, shared, full, damaged, cleared; the mount never shows wrong bytes."""
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -191,9 +192,10 @@ class Cache(fixture.Fixture):
             self.assertEqual(self.errors(mount), '')
             mount.unmount()
         # Filled by another program: not even the record index can be written.
-        with contextlib.suppress(OSError), open(self.cache / 'other', 'wb', buffering=0) as other:
+        with self.assertRaises(OSError) as full, open(self.cache / 'other', 'wb', buffering=0) as other:
             while other.write(bytes(4096)):
                 pass
+        self.assertEqual(full.exception.errno, errno.ENOSPC)
         self.read(self.mount(self.api.origin, options=('refresh=600',)), project, wanted)
 
 

@@ -16,6 +16,7 @@ import fixture
 
 ROUNDS = int(os.environ.get('PLAYFS_KILL_ROUNDS', 6))
 WORKERS = 3
+GONE = errno.ENOTCONN, errno.ECONNABORTED  # how calls fail when the mount is killed
 
 
 class Worker:
@@ -23,7 +24,7 @@ class Worker:
 
     def __init__(self, name, seed):
         self.name, self.random, self.numbers = name, random.Random(seed), 0
-        self.files, self.doubtful, self.answered, self.is_begun = {}, set(), 0, False
+        self.files, self.doubtful, self.answered, self.is_begun, self.error = {}, set(), 0, False, None
 
     def run(self, work):
         self.directory = work / self.name
@@ -32,8 +33,9 @@ class Worker:
             self.is_begun = True
             while True:
                 self.step()
-        except OSError:
-            pass  # the mount is gone
+        except OSError as error:
+            if error.errno not in (None, *GONE):
+                self.error = error
 
     def during(self, *names):
         self.doubtful = set(names)
@@ -93,6 +95,7 @@ class Worker:
 
     def check(self, work):
         """Checks all names; takes those of the unanswered call as they are."""
+        assert self.error is None, (self.name, self.error)
         directory = work / self.name
         if not self.is_begun and not directory.exists():
             return  # killed before it was made
@@ -161,7 +164,7 @@ class Appender:
                 self.answered.append(line)
                 time.sleep(0.004)  # merged text has a size limit
         except OSError as error:
-            if mount.process.poll() is None and error.errno not in (errno.ENOTCONN, errno.ECONNABORTED):
+            if mount.process.poll() is None and error.errno not in GONE:
                 self.error = error  # while the mount was alive
         finally:
             if descriptor is not None:

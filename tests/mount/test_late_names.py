@@ -90,7 +90,7 @@ class LateNames(fixture.Fixture):
         self.delays = {f'/projects/{a}': 5, f'/projects/{b}': 35}  # the latter is given up, and asked again
         looker = self.runs(EACH_IN_TURN, projects / a, projects / b)
         self.assertEqual(looker.stdout.readline(), 'ok\n')
-        time.sleep(1)
+        self.eventually(lambda: not self.delays, 'it waits for the second')
         self.nobody_is_kept_out(('sh', '-c', f'echo one > "{projects}/new"'), ('ls', projects),
                                 ('cat', projects / near / 'head/f'), ('stat', projects / 'none-such'))
         self.assertIsNone(looker.poll())
@@ -119,7 +119,7 @@ class LateNames(fixture.Fixture):
         self.delays = {f'/projects/{a}': 5, f'/revisions/{first}': 25}
         looker = self.runs(EACH_IN_TURN, projects / a, projects / project / 'log')
         self.assertEqual(looker.stdout.readline(), 'ok\n')
-        time.sleep(1)
+        self.eventually(lambda: not self.delays, 'it waits for the second')
         log = self.starts('cat', projects / project / 'log')
         self.nobody_is_kept_out(('mkdir', projects / project / 'none'), ('cat', projects / project / 'status'))
         self.assertEqual(looker.communicate(timeout=fixture.COMMAND_LIMIT), ('ok\n', ''))

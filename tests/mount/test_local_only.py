@@ -2,7 +2,7 @@
 """Ignored files where others' files were, are or come: none is deleted, and none is published unasked."""
 import base64
 import subprocess
-import time
+import threading
 
 import proxy
 import revisions
@@ -82,13 +82,16 @@ class LocalOnly(revisions.Revisions):
 
         def slow(method, path, headers, body, ask):
             if method == 'POST' and path.endswith('/revisions'):
-                time.sleep(3)
+                goes_on.wait(fixture.COMMAND_LIMIT)
 
+        goes_on = threading.Event()
+        self.addCleanup(goes_on.set)
         self.proxy.raw = slow
         commit = subprocess.Popen([self.playfs_path, 'commit', '-m', 'Merge', self.tree], env=self.environment('ann'),
                                   stdout=subprocess.DEVNULL)
         self.eventually(lambda: self.status()['publication']['queue'], 'it is frozen')
         (self.tree / 'x').write_text('x\n' + lines + 'more\n')
+        goes_on.set()
         self.assertEqual(commit.wait(fixture.COMMAND_LIMIT), 0)
         self.assertNotIn('a.log', self.changes())
         self.playfs('commit', '-m', 'Next', self.tree)

@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -95,7 +94,7 @@ class Crash : public testing::Test {
 
 std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
   Run run;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   const std::string base = publish_inline(project, {}, "base");
   world.set_head(project, base);
@@ -118,14 +117,14 @@ std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
           killer.instant((synced ? "after journalling " : "before journalling ") + std::string(what));
         });
     first.faults.on_reply(
-        [&](const HttpRequest& request) { killer.instant("after " + request.method + " " + request.target); });
+        [&](const HttpRequest& request, auto&) { killer.instant("after " + request.method + " " + request.target); });
     for (const auto& [path, content] : expected)
       if (path != "base") first.write(path, content);
     killer.watch(&first);
     std::atomic<bool> answered = false;
     first.publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
                             [&](const Result<CommitResult>&) { answered = true; });
-    while (!answered && !killer.killed) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(test::eventually([&] { return answered || killer.killed; }));
     first.publisher.reset();
     killer.watch(nullptr);
     sent = first.faults.sent();

@@ -1,4 +1,5 @@
 """One mount of a run: its network, its users, and since when it could know what the service holds."""
+import contextlib
 import math
 import os
 import time
@@ -144,9 +145,7 @@ def state_of(pid):
     """The states of its threads."""
     states = ''
     for thread in os.listdir(f'/proc/{pid}/task'):
-        try:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
             with open(f'/proc/{pid}/task/{thread}/stat', encoding='ascii', errors='replace') as stat:
                 states += stat.read().rpartition(')')[2].split()[0]
-        except OSError:
-            pass  # it has just ended
     return states

@@ -1,12 +1,15 @@
-// A transport that loses, answers or delays requests as a test decides, in front of a real one.
+// A transport that loses, holds, answers or changes what a test decides, in front of a real service: for tests of all
+// that lies above the transport, with threads and time as they are. (Without a service: scripted_transport.h. On one
+// thread: FakeService of unit/content. In simulated time: whole/network.h. The wire itself: scripted_server.h.)
 //
 // Consults the plan for every request, one at a time, in sending order. Thread-safe. Keeps everything it carried for
 // the test to inspect.
 #pragma once
 
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "net/transport.h"
@@ -20,7 +23,7 @@ struct Fault {
     lose_request,  ///< never arrives; the sender gets `unreachable`
     lose_reply,    ///< carried out; the sender gets `timed_out`
     answer,        ///< not carried out; the sender gets `response`
-    hang,          ///< never arrives; the sender gets `interrupted` once it gives up, and nothing before
+    hang,          ///< held until open(); the sender gets `interrupted` once it gives up, and nothing before
   };
   Kind kind = Kind::none;
   HttpResponse response;
@@ -39,28 +42,39 @@ class FaultyTransport final : public net::Transport {
  public:
   using Plan = std::function<Fault(const HttpRequest&)>;
 
-  explicit FaultyTransport(net::Transport& below) : below_(below) {}
+  explicit FaultyTransport(net::Transport& below);
+  ~FaultyTransport() override;
+  FaultyTransport(const FaultyTransport&) = delete;
+  FaultyTransport& operator=(const FaultyTransport&) = delete;
 
   /// Empty: everything arrives. The plan may send requests of its own through other transports.
   void set_plan(Plan plan);
-  /// Called when a response has arrived, before the sender gets it.
-  void on_reply(std::function<void(const HttpRequest&)> heard);
+  /// Called when a response has arrived, before the sender gets it, on any thread. It may change the response.
+  using Heard = std::function<void(const HttpRequest&, Result<HttpResponse>&)>;
+  void on_reply(Heard heard);
+  /// A plan: requests whose target contains `part` hang.
+  void hold(std::string part);
+  /// Ends the plan, and sends what hangs.
+  void open();
   /// From now on nothing arrives, as if the machine were gone.
   void cut();
   [[nodiscard]] std::vector<Sent> sent() const;
+  /// Number of requests sent whose target contains `part`.
+  [[nodiscard]] int count(std::string_view part = {}) const;
+  /// Number of requests that hung since the last open(), including those whose senders gave up.
+  [[nodiscard]] int held() const;
 
   void send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
   [[nodiscard]] const std::string& origin() const override { return below_.origin(); }
 
  private:
+  struct State;
+  struct Held;
+  void carry(std::size_t index, bool loses_reply, HttpRequest request, net::Deadline deadline, CancelToken cancel,
+             Callback<HttpResponse> done);
+
   net::Transport& below_;
-  mutable std::mutex planning_;  // one request at a time; taken before mutex_
-  mutable std::mutex mutex_;
-  Plan plan_;
-  std::function<void(const HttpRequest&)> on_reply_;
-  bool is_cut_ = false;
-  std::vector<Sent> sent_;
-  std::vector<CancelToken::Registration> hanging_;
+  const std::shared_ptr<State> state_;  ///< shared with requests below, which may be answered when this is gone
 };
 
 }  // namespace playfs::test

@@ -40,6 +40,23 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def mounted_directories():
+    with open('/proc/self/mounts', encoding='utf-8', errors='surrogateescape') as mounts:
+        return [line.split()[1].replace('\\040', ' ') for line in mounts]
+
+
+@contextlib.contextmanager
+def temporary_directory(place=None):
+    """A private folder in `place`, removed at the end, but never through a mount."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='playfs-test-', dir=place))
+    try:
+        yield folder
+    finally:
+        if left := [path for path in mounted_directories() if path.startswith(f'{folder}/')]:
+            raise AssertionError(f'left mounted: {left}')
+        shutil.rmtree(folder)
+
+
 def memory(process, what='VmRSS'):
     """Bytes: VmRSS now, VmHWM at peak."""
     status = pathlib.Path(f'/proc/{process.pid}/status').read_text(encoding='ascii')
@@ -141,18 +158,12 @@ class Mount:
                 break
 
 
-def mounted_directories():
-    with open('/proc/self/mounts', encoding='utf-8', errors='surrogateescape') as mounts:
-        return [line.split()[1].replace('\\040', ' ') for line in mounts]
-
-
 class Fixture(unittest.TestCase):
     playfs_path = os.environ.get('PLAYFS', str(ROOT / 'build/src/app/playfs'))
 
     def setUp(self):
-        self.home = pathlib.Path(tempfile.mkdtemp(prefix='playfs-test-'))
+        self.home = self.enterContext(temporary_directory())
         self.mounts = []
-        self.addCleanup(self._remove_home)
         self.out_of_time = threading.Timer(TEST_LIMIT, self._kill_mounts)
         self.out_of_time.daemon = True
         self.out_of_time.start()
@@ -160,12 +171,6 @@ class Fixture(unittest.TestCase):
         # meson ends a slow test with SIGTERM; run the cleanups even then.
         atexit.register(self.doCleanups)
         self.addCleanup(atexit.unregister, self.doCleanups)
-
-    def _remove_home(self):
-        below = [path for path in mounted_directories() if path.startswith(f'{self.home}/')]
-        if below:  # never delete through a mount
-            raise AssertionError(f'left mounted: {below}')
-        shutil.rmtree(self.home)
 
     def _kill_mounts(self):
         print(f'out of time after {TEST_LIMIT} s: killing the mounts', file=sys.stderr)

@@ -76,7 +76,7 @@ class Stuck:
         now, seen = time.monotonic(), {}
         for pid in list(self.watched):
             for task in pathlib.Path(f'/proc/{pid}/task').glob('*'):
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
                     if (task / 'stat').read_text().rsplit(')', 1)[1].split()[0] == 'D':
                         # A thread that was scheduled in between is in another wait.
                         waits = (int(task.name), (task / 'status').read_text().rsplit('\nvoluntary', 1)[1])

@@ -1,7 +1,9 @@
 // A clock and an executor whose time only the test moves: waiting takes no time, and its order is deterministic.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -12,32 +14,22 @@
 
 namespace playfs::test {
 
-/// Thread-safe.
+/// Thread-safe, and without a lock.
 class ManualClock final : public Clock {
  public:
-  [[nodiscard]] WallTime wall() const override {
-    std::lock_guard lock(mutex_);
-    return wall_;
-  }
-  [[nodiscard]] SteadyTime steady() const override {
-    std::lock_guard lock(mutex_);
-    return steady_;
-  }
+  explicit ManualClock(WallTime begin = {1'790'856'000'000'000'000})  // 2026-10-01T12:00:00Z
+      : wall_(begin.nanoseconds) {}
+  [[nodiscard]] WallTime wall() const override { return {wall_}; }
+  [[nodiscard]] SteadyTime steady() const override { return SteadyTime(std::chrono::nanoseconds(steady_)); }
   void advance(std::chrono::nanoseconds by) {
-    std::lock_guard lock(mutex_);
-    steady_ += by;
-    wall_.nanoseconds += by.count();
+    steady_ += by.count();
+    wall_ += by.count();
   }
   /// Sets the wall clock alone.
-  void set_wall(WallTime time) {
-    std::lock_guard lock(mutex_);
-    wall_ = time;
-  }
+  void set_wall(WallTime time) { wall_ = time.nanoseconds; }
 
  private:
-  mutable std::mutex mutex_;
-  WallTime wall_{1'790'856'000'000'000'000};  // 2026-10-01T12:00:00Z
-  SteadyTime steady_{std::chrono::hours(1)};
+  std::atomic<std::int64_t> wall_, steady_ = std::chrono::nanoseconds(std::chrono::hours(1)).count();
 };
 
 /// Runs tasks when the test says so, on its thread, in due order. Posting is thread-safe.

@@ -1,11 +1,8 @@
 #include "support/publish_world.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <stdexcept>
-#include <thread>
 
 #include "base/await.h"
 #include "base/sqlite.h"
@@ -25,6 +22,10 @@ T take(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
+void wait_until(const std::function<bool()>& holds, const std::string& what) {
+  if (!eventually(holds, std::chrono::minutes(4))) throw std::runtime_error("in vain waited until " + what);
+}
+
 remote::ClientOptions with_quick_retries() {
   remote::ClientOptions options;
   options.retry.first_delay = options.retry.longest_delay = std::chrono::milliseconds(1);
@@ -39,16 +40,6 @@ remote::ClientOptions without_retries() {
 }
 
 }  // namespace
-
-TempDirectory::TempDirectory() {
-  path_ = (std::filesystem::temp_directory_path() / "playfs-publish-XXXXXX").string();
-  if (!mkdtemp(path_.data())) throw std::runtime_error("mkdtemp failed");
-}
-
-TempDirectory::~TempDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 void copy_directory(const std::string& from, const std::string& to) {
   std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
@@ -171,11 +162,13 @@ WorkTree::~WorkTree() {
 }
 
 Result<bool> WorkTree::keep_lost_base(const RevisionTreePtr& head) {
-  for (;;) {
-    auto kept = await<bool>([&](auto done) { publisher->keep_lost_base(head, {}, std::move(done)); });
-    if (kept || kept.error().code != ErrorCode::busy) return kept;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  Result<bool> kept;
+  auto is_known = [&] {
+    kept = await<bool>([&](auto done) { publisher->keep_lost_base(head, {}, std::move(done)); });
+    return kept || kept.error().code != ErrorCode::busy;
+  };
+  wait_until(is_known, "it is known whether the base is lost");
+  return kept;
 }
 
 void WorkTree::kill() { faults.cut(); }
@@ -236,9 +229,16 @@ Result<publish::CommitResult> WorkTree::commit(const std::string& message) {
 void WorkTree::wait_until_idle() {
   // Only the journal shows that a resumed publication has ended.
   auto journal = take(publish::Journal::open(journal_directory_));
-  auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
-  while (take(journal->front())) rest();
-  while (!publisher->progress().tx.empty()) rest();
+  wait_until([&] { return !take(journal->front()) && publisher->progress().tx.empty(); }, "the publication has ended");
+}
+
+void WorkTree::wait_until_it_fails() {
+  wait_until([&] { return publisher->progress().last_error.has_value(); }, "the publication reports an error");
+}
+
+void WorkTree::wait_until_queued(std::size_t commits) {
+  wait_until([&] { return take(publisher->queue()).size() >= commits; },
+             std::to_string(commits) + " commits are queued");
 }
 
 }  // namespace playfs::test

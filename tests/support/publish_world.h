@@ -5,9 +5,7 @@
 // client, which shares none of that.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,39 +21,15 @@
 #include "runtime/local_playground.h"
 #include "runtime/local_transport.h"
 #include "stage/stage.h"
+#include "support/eventually.h"
 #include "support/faulty_transport.h"
+#include "support/running_clock.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::test {
 
-/// A temporary directory, removed with this object.
-class TempDirectory {
- public:
-  TempDirectory();
-  ~TempDirectory();
-  TempDirectory(const TempDirectory&) = delete;
-  TempDirectory& operator=(const TempDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 /// A revision's content as the service has it: bytes by path, assembled here and not verified.
 using Contents = std::map<std::string, std::string>;
-
-/// The machine's clock, advanced by a test.
-class ShiftedClock final : public Clock {
- public:
-  [[nodiscard]] WallTime wall() const override { return {system_.wall().nanoseconds + shift_.load()}; }
-  [[nodiscard]] SteadyTime steady() const override {
-    return system_.steady() + std::chrono::nanoseconds(shift_.load());
-  }
-  void advance(std::chrono::nanoseconds by) { shift_ += by.count(); }
-
- private:
-  SystemClock system_;
-  std::atomic<std::int64_t> shift_{0};
-};
 
 class World {
  public:
@@ -77,11 +51,11 @@ class World {
 
   [[nodiscard]] net::Transport& transport() { return *transport_; }
   [[nodiscard]] Executor& executor() { return executor_; }
-  ShiftedClock clock;
+  RunningClock clock;
   SystemRandom random;
 
  private:
-  TempDirectory directory_;
+  TemporaryDirectory directory_;
   std::unique_ptr<runtime::LocalPlayground> playground_;
   ThreadPool executor_{3};
   std::unique_ptr<runtime::LocalTransport> transport_;
@@ -108,8 +82,11 @@ class WorkTree {
 
   /// Starts a commit and waits until it ends.
   Result<publish::CommitResult> commit(const std::string& message = "message");
-  /// Waits until no publication is under way.
+  // These wait, and throw what they waited for in vain: until no publication is under way; until one reports an error
+  // that it goes on after; until at least so many commits are queued.
   void wait_until_idle();
+  void wait_until_it_fails();
+  void wait_until_queued(std::size_t commits);
   /// For a head that does not seem to hold the base: repeats until it is known whether the base is lost.
   Result<bool> keep_lost_base(const RevisionTreePtr& head);
   /// As after kill -9: nothing is sent any more.

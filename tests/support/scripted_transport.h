@@ -1,8 +1,9 @@
-// A transport that holds every request until the test answers it, so that a test can try every order of answers.
+// A transport to no service: it holds every request until the test answers it, with what it likes, so that a test can
+// try every order of answers. For tests of the client right above the transport. (In front of a service:
+// faulty_transport.h.)
 // Thread-safe; callbacks run on the answering thread.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,7 +30,6 @@ class ScriptedTransport final : public net::Transport {
     std::lock_guard lock(mutex_);
     exchange->registration = std::move(registration);
     exchanges_.push_back(std::move(exchange));
-    arrived_.notify_all();
   }
   [[nodiscard]] const std::string& origin() const override { return origin_; }
 
@@ -37,11 +37,6 @@ class ScriptedTransport final : public net::Transport {
   [[nodiscard]] std::size_t count() const {
     std::lock_guard lock(mutex_);
     return exchanges_.size();
-  }
-  /// Waits until that many have arrived.
-  void wait_for(std::size_t requests) {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [&] { return exchanges_.size() >= requests; });
   }
   /// REQUIRES: it has arrived.
   [[nodiscard]] const HttpRequest& request(std::size_t index) const { return exchange(index)->request; }
@@ -76,7 +71,6 @@ class ScriptedTransport final : public net::Transport {
 
   const std::string origin_;
   mutable std::mutex mutex_;
-  std::condition_variable arrived_;
   std::vector<std::shared_ptr<Exchange>> exchanges_;
 };
 

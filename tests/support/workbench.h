@@ -1,7 +1,6 @@
 // A stage over bases that a test defines as text, with the operations of a program that uses it.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "model/chunking.h"
 #include "stage/stage.h"
 #include "support/manual_time.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::test {
 
@@ -61,21 +61,12 @@ inline stage::Merged handled(const std::set<std::string>& paths) {
 inline std::string text_of(const FileRef& file) { return file.entry->inline_content().value_or("<not inline>"); }
 
 class Workbench {
- public:
-  Workbench() : directory_(testing::TempDir() + "playfs-stage-XXXXXX") {
-    if (!mkdtemp(directory_.data())) std::abort();
-  }
-  ~Workbench() {
-    stage.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
-  Workbench(const Workbench&) = delete;
-  Workbench& operator=(const Workbench&) = delete;
+  TemporaryDirectory directory_;
 
+ public:
   [[nodiscard]] stage::StageOptions options() const {
     stage::StageOptions options;
-    options.directory = directory_ + "/stage";
+    options.directory = directory_ / "stage";
     options.uid = 1000;
     options.gid = 1000;
     options.descriptors = 4;
@@ -83,7 +74,7 @@ class Workbench {
     options.boot = boot;
     return options;
   }
-  [[nodiscard]] std::string spool() const { return directory_ + "/stage/spool"; }
+  [[nodiscard]] std::string spool() const { return directory_ / "stage/spool"; }
   [[nodiscard]] std::size_t spool_files() const {
     auto listing = std::filesystem::directory_iterator(spool());
     return static_cast<std::size_t>(std::distance(begin(listing), end(listing)));
@@ -241,9 +232,6 @@ class Workbench {
   /// For the next open(). Immediate, so that what is left on disk can be counted; frequent, so that it happens at all.
   stage::Housekeeping housekeeping = {
       .log_bytes = 4000, .removals = 1, .patience = std::chrono::milliseconds(0), .own_thread = false};
-
- private:
-  std::string directory_;
 };
 
 }  // namespace playfs::test

@@ -1,4 +1,5 @@
-// The unreliable network between one process and the service. For one thread.
+// The unreliable network between one process and the service, in simulated time: a seed decides what gets lost, doubled
+// or late, not a test as in FaultyTransport. For one thread.
 #pragma once
 
 #include <functional>

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/chunking.h"
+#include "support/manual_time.h"
 #include "whole/client.h"
 #include "whole/disk.h"
 #include "wire/continuation.h"
@@ -106,12 +107,6 @@ void read_tree(stage::Stage& stage, const stage::InodePtr& directory, const Log&
   }
 }
 
-class NoTime final : public Clock {
- public:
-  [[nodiscard]] WallTime wall() const override { return {}; }
-  [[nodiscard]] SteadyTime steady() const override { return {}; }
-};
-
 }  // namespace
 
 std::set<std::string> tokens_in_tree(stage::Stage& stage, const Log& log) {
@@ -125,7 +120,7 @@ std::set<std::string> tokens_in_tree(stage::Stage& stage, const Log& log) {
 void check_writes(const Client& client, Log& log, Verdict& verdict) {
   std::set<std::string> found, aside;
   const std::string directory = client.directory() + "/stage";
-  NoTime clock;
+  const test::ManualClock clock(WallTime{});  // the stage of a dead client: no time passes
   auto base = stage::Stage::recorded_base(directory);
   if (!base) return verdict.add(fmt::format("{}: its stage has no base: {}", client.agent(), base.error().message));
   if (*base) {

@@ -156,7 +156,8 @@ class World {
   std::unordered_map<const void*, std::deque<Waiter*>> waiting_;
 };
 
-/// The world's time, as seen by a client whose wall clock is off.
+/// The world's time, as seen by a client whose wall clock is off. Unlike ManualClock, many clients share one time, each
+/// with a wall clock of its own.
 class SimulatedClock final : public Clock {
  public:
   explicit SimulatedClock(const World& world, nanoseconds skew = {}) : world_(world), skew_(skew) {}

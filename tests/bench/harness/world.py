@@ -3,20 +3,16 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
-import tempfile
+import sys
 import time
 import urllib.request
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / 'support'))
+from fixture import free_port, mounted_directories, temporary_directory  # noqa: E402, F401
+
 LIMIT = 60  # seconds that something may take to start, answer or end
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
 
 
 def eventually(claim, what, limit=LIMIT):
@@ -34,8 +30,7 @@ def answers(port):
 
 
 def mounted(directory):
-    with open('/proc/self/mounts', encoding='utf-8', errors='surrogateescape') as mounts:
-        return any(line.split()[1] == str(directory) for line in mounts)
+    return str(directory) in mounted_directories()
 
 
 class Process:
@@ -97,7 +92,8 @@ class World:
     def __init__(self, build, place):
         self.build = pathlib.Path(build)
         self.playfs = self.build / 'src/app/playfs'
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='playfs-bench-', dir=place))
+        self.place = contextlib.ExitStack()
+        self.folder = self.place.enter_context(temporary_directory(place))
         (self.folder / 'logs').mkdir()
         self.processes = []
         self.names = 0
@@ -106,13 +102,9 @@ class World:
         return self
 
     def __exit__(self, *_):
-        for process in reversed(self.processes):
-            process.end()
-        with open('/proc/self/mounts', encoding='utf-8', errors='surrogateescape') as mounts:
-            left = [line.split()[1] for line in mounts if f' {self.folder}/' in line]
-        if left:  # never remove through a mount
-            raise RuntimeError(f'left mounted: {left}')
-        shutil.rmtree(self.folder)
+        with self.place:
+            for process in reversed(self.processes):
+                process.end()
 
     def new_folder(self, name):
         self.names += 1

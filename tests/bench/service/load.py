@@ -21,10 +21,12 @@ import sqlite3
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.append(str(ROOT / 'tests/support'))
+from fixture import free_port, temporary_directory  # noqa: E402
+
 BASE = '/.site/data'
 CONNECTIONS = 64
 IDLE = 4000
@@ -45,12 +47,6 @@ wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Origin"] = "{url}"
 wrk.body = '{{"agent":"ada","title":"a thread of the benchmark","kind":"discussion"}}'
 '''
-
-
-def free_address():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return f'127.0.0.1:{probe.getsockname()[1]}'
 
 
 class Process:
@@ -221,25 +217,20 @@ def main():
         if not shutil.which(tool):
             raise SystemExit(f'{tool} is needed')
 
-    home = pathlib.Path(tempfile.mkdtemp(prefix='playfs-load-'))
-    home.chmod(0o755)  # nginx serves the files as another user
-    servers = []
-    try:
-        results = measure(options, home, servers)
-    finally:
-        for server in servers:
-            server.end()
-        shutil.rmtree(home)
+    with contextlib.ExitStack() as ends:
+        home = ends.enter_context(temporary_directory())
+        home.chmod(0o755)  # nginx serves the files as another user
+        results = measure(options, home, ends)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + '\n')
     show(results)
 
 
-def measure(options, home, servers):
+def measure(options, home, ends):
     rounds, seconds = options.rounds, options.seconds
-    address = free_address()
+    address = f'127.0.0.1:{free_port()}'
     ours = Process([options.playfs, 'serve', '--listen', address, '--store', home / 'store', '--limits', 'off'], address, home)
-    servers.append(ours)
+    ends.callback(ours.end)
     (home / 'post.lua').write_text(POST.format(url=ours.url))
     post = (f'{BASE}/threads', seconds, '-s', home / 'post.lua')
     results = {'machine': f'{os.cpu_count()} cores, {platform.machine()}, Linux {platform.release()}'}
@@ -257,10 +248,10 @@ def measure(options, home, servers):
     (home / 'www').mkdir()
     for name, path in paths.items():
         (home / 'www' / name).write_bytes(ours.get(path))
-    address = free_address()
+    address = f'127.0.0.1:{free_port()}'
     (home / 'nginx.conf').write_text(NGINX.format(home=home, address=address))
     nginx = Process(['nginx', '-c', home / 'nginx.conf'], address, home)
-    servers.append(nginx)
+    ends.callback(nginx.end)
     for name, path in paths.items():
         results[name] = side_by_side(ours, path, nginx, f'/{name}', rounds, seconds)
     results['attacked'] = attacked(ours, paths['record'], rounds, seconds)

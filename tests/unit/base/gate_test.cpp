@@ -5,6 +5,8 @@
 #include <atomic>
 #include <thread>
 
+#include "support/eventually.h"
+
 namespace playfs {
 namespace {
 
@@ -19,10 +21,10 @@ TEST(Gate, RefusesLatecomersAndWaitsForThoseInside) {
     gate->close();
     closed = true;
   });
-  while (gate->enter()) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return !gate->enter(); }));
   EXPECT_FALSE(closed) << "somebody is inside";
   guarded(10);
-  while (!gate->closing().cancelled()) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return gate->closing().cancelled(); }));
   inside.reset();
   closer.join();
   EXPECT_EQ(runs, 1);

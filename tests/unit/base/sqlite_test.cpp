@@ -4,12 +4,13 @@
 #include <unistd.h>
 
 #include <barrier>
-#include <cstdlib>
 #include <filesystem>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "support/temporary_directory.h"
 
 namespace playfs {
 namespace {
@@ -17,24 +18,17 @@ namespace {
 class SqliteTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "playfs-sqlite-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    auto opened = Database::open(directory_ + "/a.db", Database::Durability::normal);
+    auto opened = Database::open(directory_ / "a.db", Database::Durability::normal);
     ASSERT_TRUE(opened) << opened.error().message;
     database_.emplace(std::move(*opened));
     ASSERT_TRUE(database_->execute("CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER)"));
-  }
-  void TearDown() override {
-    database_.reset();
-    std::filesystem::remove_all(directory_);
   }
   std::int64_t count(Database& database) {
     auto select = database.prepare("SELECT count(*) FROM t");
     EXPECT_TRUE(select && select->step().value_or(false));
     return select->integer(0);
   }
-  std::string directory_;
+  test::TemporaryDirectory directory_;
   std::optional<Database> database_;
 };
 
@@ -59,12 +53,12 @@ TEST_F(SqliteTest, TransactionRollsBackUnlessCommitted) {
 
 TEST_F(SqliteTest, BackupIsAWholeDatabase) {
   ASSERT_TRUE(database_->execute("INSERT INTO t VALUES ('x', 7)"));
-  ASSERT_TRUE(database_->backup_to(directory_ + "/copy.db"));
-  auto copy = Database::open(directory_ + "/copy.db", Database::Durability::full);
+  ASSERT_TRUE(database_->backup_to(directory_ / "copy.db"));
+  auto copy = Database::open(directory_ / "copy.db", Database::Durability::full);
   ASSERT_TRUE(copy);
   EXPECT_EQ(count(*copy), 1);
   EXPECT_TRUE(copy->check_integrity());
-  EXPECT_FALSE(database_->backup_to(directory_ + "/copy.db"));
+  EXPECT_FALSE(database_->backup_to(directory_ / "copy.db"));
 }
 
 // POSIX locks are lost when any descriptor of the file is closed. Opening another connection must not cost earlier ones
@@ -79,27 +73,27 @@ TEST_F(SqliteTest, OpeningAnotherConnectionKeepsTheLocksOfTheFirst) {
     char word = 0;
     bool told = read(go[0], &word, 1) == 1;
     bool written = false;
-    if (auto other = Database::open(directory_ + "/a.db", Database::Durability::normal))
+    if (auto other = Database::open(directory_ / "a.db", Database::Durability::normal))
       written = other->execute("INSERT INTO t VALUES ('other', 2)").has_value();
     _exit(told && written ? 0 : 1);
   }
-  auto first = Database::open(directory_ + "/a.db", Database::Durability::normal);
+  auto first = Database::open(directory_ / "a.db", Database::Durability::normal);
   ASSERT_TRUE(first && first->execute("INSERT INTO t VALUES ('first', 1)"));
-  { auto second = Database::open(directory_ + "/a.db", Database::Durability::normal); }
+  { auto second = Database::open(directory_ / "a.db", Database::Durability::normal); }
   ASSERT_EQ(write(go[1], "!", 1), 1);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   close(go[0]);
   close(go[1]);
   ASSERT_EQ(status, 0);
-  EXPECT_TRUE(std::filesystem::exists(directory_ + "/a.db-wal"));
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "a.db-wal"));
   EXPECT_TRUE(first->execute("INSERT INTO t VALUES ('again', 3)"));
   EXPECT_EQ(count(*first), 3);
 }
 
 TEST_F(SqliteTest, ManyMayBeginTheSameDatabaseAtOnce) {
   for (int round = 0; round < 40; ++round) {
-    const std::string path = directory_ + "/fresh" + std::to_string(round) + ".db";
+    const std::string path = directory_ / "fresh" + std::to_string(round) + ".db";
     std::barrier start(4);
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i)
@@ -113,14 +107,14 @@ TEST_F(SqliteTest, ManyMayBeginTheSameDatabaseAtOnce) {
 }
 
 TEST_F(SqliteTest, ALinkInPlaceOfTheDatabaseIsRefused) {
-  std::filesystem::create_symlink(directory_ + "/a.db", directory_ + "/link.db");
-  EXPECT_FALSE(Database::open(directory_ + "/link.db", Database::Durability::normal));
+  std::filesystem::create_symlink(directory_ / "a.db", directory_ / "link.db");
+  EXPECT_FALSE(Database::open(directory_ / "link.db", Database::Durability::normal));
 }
 
 TEST_F(SqliteTest, ADatabaseOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to make one";
-  ASSERT_EQ(chown((directory_ + "/a.db").c_str(), 65534, 65534), 0);
-  auto opened = Database::open(directory_ + "/a.db", Database::Durability::normal);
+  ASSERT_EQ(chown((directory_ / "a.db").c_str(), 65534, 65534), 0);
+  auto opened = Database::open(directory_ / "a.db", Database::Durability::normal);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, ErrorCode::permission_denied);
 }
@@ -134,7 +128,7 @@ TEST_F(SqliteTest, NothingRunsSinceASchemaSaysSo) {
 }
 
 TEST_F(SqliteTest, ADatabaseThatIsNoneSaysSo) {
-  std::string path = directory_ + "/junk.db";
+  std::string path = directory_ / "junk.db";
   FILE* file = fopen(path.c_str(), "w");
   fputs(std::string(4096, 'j').c_str(), file);
   fclose(file);

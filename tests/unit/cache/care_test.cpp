@@ -16,7 +16,7 @@
 #include "cache/object_store.h"
 #include "cache/record_index.h"
 #include "support/manual_time.h"
-#include "temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::cache {
 namespace {
@@ -44,8 +44,8 @@ class ObjectCare : public testing::Test {
     ASSERT_TRUE(write_all_at(fd.get(), "y", 5'000));
   }
 
-  TemporaryDirectory directory_;
-  const std::string path_ = directory_.path() + "/objects";
+  test::TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "objects";
 };
 
 TEST_F(ObjectCare, LeastRecentlyUsedGoesFirst) {
@@ -201,7 +201,7 @@ class RecordCare : public testing::Test {
     return index.record("site", "revisions", std::to_string(number)).has_value();
   }
 
-  TemporaryDirectory directory_;
+  test::TemporaryDirectory directory_;
   test::ManualClock clock_;
 };
 
@@ -271,7 +271,7 @@ TEST_F(RecordCare, UsageAndVerify) {
   EXPECT_EQ(usage.records[0].records, 5U);
   EXPECT_GT(usage.bytes, 60'000U);
   {
-    auto opened = Database::open(directory_.path() + "/records.db", Database::Durability::none);
+    auto opened = Database::open(directory_ / "records.db", Database::Durability::none);
     ASSERT_TRUE(opened->execute("UPDATE records SET text = 'other' WHERE id = '3'"));
   }
   const RecordsVerified verified = index->verify();

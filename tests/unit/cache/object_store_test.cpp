@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "cache/object_file.h"
-#include "temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::cache {
 namespace {
@@ -58,8 +58,8 @@ class ObjectStoreTest : public testing::Test {
     ASSERT_TRUE(write_all_at(fd.get(), *byte, offset));
   }
 
-  TemporaryDirectory directory_;
-  std::string path_ = directory_.path() + "/objects";
+  test::TemporaryDirectory directory_;
+  std::string path_ = directory_ / "objects";
   std::unique_ptr<ObjectStore> store_;
 };
 
@@ -129,7 +129,7 @@ TEST_F(ObjectStoreTest, ADirectoryMadeTooWideIsNarrowed) {
 
 TEST_F(ObjectStoreTest, AnothersDirectoryIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make a directory of somebody else's";
-  const std::string foreign = directory_.path() + "/foreign";
+  const std::string foreign = directory_ / "foreign";
   ASSERT_EQ(mkdir(foreign.c_str(), 0777), 0);
   ASSERT_EQ(chown(foreign.c_str(), 12345, 12345), 0);
   auto opened = ObjectStore::open(foreign);
@@ -139,8 +139,8 @@ TEST_F(ObjectStoreTest, AnothersDirectoryIsRefused) {
 
 TEST_F(ObjectStoreTest, SymbolicLinksAreNotFollowed) {
   const auto hash = put("target")->hash();
-  fs::rename(file_of(hash), directory_.path() + "/elsewhere");
-  fs::create_symlink(directory_.path() + "/elsewhere", file_of(hash));
+  fs::rename(file_of(hash), directory_ / "elsewhere");
+  fs::create_symlink(directory_ / "elsewhere", file_of(hash));
   store_ = fresh_store();
   EXPECT_EQ(find(hash), nullptr);
 }

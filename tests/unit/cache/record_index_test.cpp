@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/sqlite.h"
 #include "support/manual_time.h"
-#include "temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::cache {
 namespace {
@@ -36,7 +36,7 @@ class RecordIndexTest : public testing::Test {
     EXPECT_TRUE(opened);
     return std::move(*opened);
   }
-  std::string database() { return directory_.path() + "/records.db"; }
+  std::string database() { return directory_ / "records.db"; }
   /// Changes rows behind the index's back, as a faulty disk would.
   void tamper(const std::string& sql) {
     auto opened = Database::open(database(), Database::Durability::none);
@@ -52,7 +52,7 @@ class RecordIndexTest : public testing::Test {
     return record ? record->text : "absent";
   }
 
-  TemporaryDirectory directory_;
+  test::TemporaryDirectory directory_;
   std::unique_ptr<RecordIndex> index_;
 };
 
@@ -310,7 +310,7 @@ class LateWriting : public testing::Test {
     return record ? record->text : "absent";
   }
 
-  TemporaryDirectory directory_;
+  test::TemporaryDirectory directory_;
   test::ManualClock clock_;
   test::ManualExecutor executor_{clock_};
 };
@@ -319,7 +319,7 @@ TEST_F(LateWriting, TroubleIsOverOnceTheDatabaseCanBeUsedAgainWhoeverAsks) {
   auto index = open();
   store(*index, "a", "text");
   executor_.run_due();
-  auto other = Database::open(directory_.path() + "/records.db", Database::Durability::none);
+  auto other = Database::open(directory_ / "records.db", Database::Durability::none);
   ASSERT_TRUE(other);
   for (bool writes : {false, true}) {
     ASSERT_TRUE(other->execute("BEGIN EXCLUSIVE"));

@@ -235,8 +235,8 @@ TEST_F(BlobsTest, AWrongSizeIsNotTrustedAgain) {
 TEST_F(BlobsTest, ContentThatOnlyItsOriginNamesIsFoundWithoutAnIndex) {
   put_file(chunked("text", "opaque", {"c"}));
   auto f = file("r", "f");
-  std::filesystem::remove(directory_ + "/records.db");
-  std::filesystem::create_directories(directory_ + "/records.db/in the way");
+  std::filesystem::remove(directory_ / "records.db");
+  std::filesystem::create_directories(directory_ / "records.db/in the way");
   ASSERT_EQ(content(f), "text");
   EXPECT_TRUE(site_->try_blob(f));
   EXPECT_EQ(content(f), "text");
@@ -325,7 +325,7 @@ TEST_F(BlobsTest, TheCacheMayBeDeletedUnderneath) {
   put_file(chunked(text, sha256(text), {"c1", "c2"}));
   auto f = file("r", "f");
   ASSERT_EQ(content(f), text);
-  std::filesystem::remove_all(directory_);
+  std::filesystem::remove_all(directory_.path());
   EXPECT_EQ(content(f), text);
   restart();
   EXPECT_EQ(content(file("r", "f")), text);

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,12 +18,18 @@
 #include "model/chunking.h"
 #include "net/transport.h"
 #include "remote/client.h"
+#include "support/answer.h"
 #include "support/manual_time.h"
+#include "support/temporary_directory.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
 namespace playfs::content {
 
+using test::Answer;
+
+/// A service of records and the transport to it, for one thread: a request is answered when the test says so, in the
+/// order of its choice. Unlike ScriptedTransport, it knows the answers.
 class FakeService final : public net::Transport {
  public:
   /// Adds a record, the newest of its collection, or replaces one in place.
@@ -78,13 +82,8 @@ class FakeService final : public net::Transport {
     return true;
   }
 
- private:
-  struct Waiting {
-    HttpRequest request;
-    Callback<HttpResponse> done;
-  };
-
-  HttpResponse answer(const HttpRequest& request) const {
+  /// What the service says to it now.
+  [[nodiscard]] HttpResponse answer(const HttpRequest& request) const {
     if (auto other = instead.find(request.target); other != instead.end()) return {200, {}, other->second};
     const std::string base = "/.site/data/";
     std::string rest = request.target.substr(std::min(base.size(), request.target.size()));
@@ -100,6 +99,12 @@ class FakeService final : public net::Transport {
         if (record.id == id) return one(record, request);
     return {404, {}, R"({"error":"Not found","code":"not_found","message":"No such record"})"};
   }
+
+ private:
+  struct Waiting {
+    HttpRequest request;
+    Callback<HttpResponse> done;
+  };
 
   HttpResponse one(const Record& record, const HttpRequest& request) const {
     HttpResponse response{200, {}, wire::to_text(JsonObject{{"record", wire::encode_record(record)}})};
@@ -136,43 +141,9 @@ class FakeService final : public net::Transport {
   std::deque<Waiting> waiting_;
 };
 
-/// The value a callback was called with.
-template <class T>
-class Answer {
- public:
-  Callback<T> callback() {
-    return [state = state_](Result<T> result) {
-      ++state->calls;
-      state->result.emplace(std::move(result));
-    };
-  }
-  [[nodiscard]] int calls() const { return state_->calls; }
-  [[nodiscard]] bool ok() const { return state_->result && state_->result->has_value(); }
-  const T& operator*() const { return **state_->result; }
-  const T* operator->() const { return &**state_->result; }
-  [[nodiscard]] const Error& error() const { return state_->result->error(); }
-  [[nodiscard]] std::optional<ErrorCode> code() const {
-    return state_->result && !*state_->result ? std::optional(state_->result->error().code) : std::nullopt;
-  }
-
- private:
-  struct State {
-    int calls = 0;
-    std::optional<Result<T>> result;
-  };
-  std::shared_ptr<State> state_ = std::make_shared<State>();
-};
-
 class SiteTest : public testing::Test {
  protected:
-  SiteTest() : directory_(testing::TempDir() + "playfs-content-XXXXXX") {
-    if (!mkdtemp(directory_.data())) std::abort();
-    restart();
-  }
-  ~SiteTest() override {
-    site_.reset();
-    std::filesystem::remove_all(directory_);
-  }
+  SiteTest() { restart(); }
 
   /// Simulates a new process over the same cache directory.
   void restart(SiteOptions options = {}) {
@@ -181,8 +152,8 @@ class SiteTest : public testing::Test {
     remote::ClientOptions client_options;
     client_options.retry.attempts = 1;
     client_ = std::make_unique<remote::Client>(service_, executor_, clock_, random_, client_options);
-    objects_ = std::move(*cache::ObjectStore::open(directory_ + "/objects"));
-    records_ = std::move(*cache::RecordIndex::open(directory_));
+    objects_ = std::move(*cache::ObjectStore::open(directory_ / "objects"));
+    records_ = std::move(*cache::RecordIndex::open(directory_.path()));
     events_ = std::make_unique<EventLog>(clock_);
     site_ = std::make_unique<Site>(*client_, *objects_, *records_, executor_, clock_, *events_, options);
   }
@@ -254,10 +225,10 @@ class SiteTest : public testing::Test {
   }
   std::string object_file(const std::string& bytes) {
     const std::string hex = ContentHash::of(bytes).hex();
-    return directory_ + "/objects/" + hex.substr(0, 2) + "/" + hex.substr(2);
+    return directory_ / "objects/" + hex.substr(0, 2) + "/" + hex.substr(2);
   }
 
-  std::string directory_;
+  test::TemporaryDirectory directory_;
   FakeService service_;
   test::ManualClock clock_;
   test::ManualExecutor executor_{clock_};

@@ -138,7 +138,7 @@ TEST_F(RevisionsTest, ALongTextIsOnDiskAndMadeAgainIfItIsLost) {
   EXPECT_EQ(text.size(), 2 * Text::kMostInMemory);
   EXPECT_EQ(site_->read_text(text, text.size() - 3, 10), "xxx");
   EXPECT_EQ(site_->known_part("revisions", "r", body, Reads::at_once).part->text, text);
-  std::filesystem::remove_all(directory_ + "/objects");
+  std::filesystem::remove_all(directory_ / "objects");
   restart();
   EXPECT_FALSE(site_->read_text(text, 0, 1));
   EXPECT_TRUE(site_->known_part("revisions", "r", body, Reads::at_once).takes_long);

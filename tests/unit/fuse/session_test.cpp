@@ -23,6 +23,8 @@
 #include "base/fd.h"
 #include "base/mutex.h"
 #include "base/text.h"
+#include "support/eventually.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::fuse {
 namespace {
@@ -169,9 +171,6 @@ class SessionTest : public testing::Test {
  protected:
   void SetUp() override {
     if (access("/dev/fuse", R_OK | W_OK) != 0) GTEST_SKIP() << "no /dev/fuse here";
-    std::string pattern = testing::TempDir() + "playfs-session-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
     auto mounted = Session::mount(files_, {.mountpoint = directory_, .source = "a,b\\c"});
     ASSERT_TRUE(mounted) << mounted.error().message;
     session_ = std::move(*mounted);
@@ -181,12 +180,12 @@ class SessionTest : public testing::Test {
     if (session_) session_->stop();
     if (loop_.joinable()) loop_.join();
     session_.reset();
-    if (!directory_.empty()) rmdir(directory_.c_str());
   }
-  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  std::string path(const std::string& name) const { return made_ / name; }
 
   FewFiles files_;
-  std::string directory_;
+  test::TemporaryDirectory made_;
+  const std::string& directory_ = made_.path();
   std::unique_ptr<Session> session_;
   std::thread loop_;
   std::atomic<bool> ended_ = false;
@@ -240,7 +239,7 @@ pid_t reader_process(const std::string& path) {
 // die.
 TEST_F(SessionTest, CtrlCEndsAWaitingCat) {
   pid_t child = reader_process(path("slow"));
-  while (files_.reads == 0) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return files_.reads > 0; }));
   kill(child, SIGINT);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -250,17 +249,17 @@ TEST_F(SessionTest, CtrlCEndsAWaitingCat) {
 
 TEST_F(SessionTest, ALookupThatWaitsIsCancelledByTheKernelsInterrupt) {
   pid_t child = reader_process(path("slow-name"));
-  while (files_.lookups == 0) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return files_.lookups > 0; }));
   kill(child, SIGINT);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  while (files_.cancelled == 0) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return files_.cancelled > 0; }));
 }
 
 TEST_F(SessionTest, UnmountingEndsWhoeverWaits) {
   std::atomic<bool> failed = false;
   std::thread reader([&] { failed = !read_file(path("slow"), 100); });
-  while (files_.reads == 0) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return files_.reads > 0; }));
   session_->stop();
   loop_.join();
   session_.reset();  // the connection ends here

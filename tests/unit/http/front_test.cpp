@@ -1,15 +1,14 @@
 #include "http/front.h"
 
-#include <stdlib.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "http/gzip.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::http {
 namespace {
@@ -134,21 +133,19 @@ TEST_F(FrontTest, MetricsAreForWhoeverKnowsTheSite) {
 }
 
 TEST_F(FrontTest, LogsALineForEachRequestAndNoSecrets) {
-  std::string directory = (std::filesystem::temp_directory_path() / "playfs-test-XXXXXX").string();
-  ASSERT_NE(mkdtemp(directory.data()), nullptr);
-  auto log = AccessLog::open(directory + "/access.log");
+  const test::TemporaryDirectory directory;
+  auto log = AccessLog::open(directory / "access.log");
   ASSERT_TRUE(log);
   auto with_log = options();
   with_log.log = log->get();
   Front front(service, std::move(with_log), clock);
   get(front, "/");
   get(front, "/x\"\n\x1b[31m\xff");
-  std::string lines = read_file(directory + "/access.log", 4096).value_or("");
+  std::string lines = read_file(directory / "access.log", 4096).value_or("");
   EXPECT_TRUE(contains(lines, R"("client":"192.0.2.1","method":"GET","target":"/","status":200,"bytes":4,)")) << lines;
   EXPECT_TRUE(contains(lines, R"("target":"/x\"\u000a\u001b[31m\u00ff","status":404)")) << lines;
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
   EXPECT_FALSE(contains(lines, "secret"));
-  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ class Gate {
   }
   void await_inside(int count) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return inside_ == count; });
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(50), [&] { return inside_ == count; })) << inside_;
   }
   void open() {
     std::lock_guard lock(mutex_);

@@ -4,16 +4,14 @@
 
 #include "support.h"
 #include "support/scripted_server.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::net {
 namespace {
 
 class Tls : public ::testing::Test {
  protected:
-  Tls() : ca_file(::testing::TempDir() + "playfs-tls-" + std::to_string(::getpid()) + ".pem") {
-    std::ofstream(ca_file) << identity.certificate;
-  }
-  ~Tls() override { std::remove(ca_file.c_str()); }
+  Tls() { std::ofstream(ca_file) << identity.certificate; }
 
   /// On a slow machine, or with a sanitizer, reading all of the system's authorities takes longer than a connection
   /// may.
@@ -26,7 +24,8 @@ class Tls : public ::testing::Test {
   }
 
   test::TlsIdentity identity;
-  std::string ca_file;
+  const test::TemporaryDirectory directory;
+  const std::string ca_file = directory / "authority.pem";
 };
 
 TEST_F(Tls, AnOwnAuthorityIsTrusted) {

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -106,12 +105,11 @@ class AbsencesTest : public testing::Test {
   /// Waits until the commit reports that the revision is not shown. It must not write anything before.
   void wait_until_it_is_missed(const std::string& revision) {
     const std::size_t published = writes().size();
-    for (;;) {
+    EXPECT_TRUE(test::eventually([&] {
       auto why = work->publisher->progress().last_error;
-      if (why && why->message.find("does not show revision " + revision) != std::string::npos) break;
-      if (writes().size() > published) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+      return (why && why->message.find("does not show revision " + revision) != std::string::npos) ||
+             writes().size() > published;
+    }));
     EXPECT_EQ(writes().size(), published);
   }
   [[nodiscard]] std::vector<std::string> writes() const {
@@ -122,7 +120,7 @@ class AbsencesTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project;
   std::unique_ptr<WorkTree> work;
 };
@@ -318,7 +316,7 @@ TEST_F(AbsencesTest, AReconcileDoesNotMoveHeadUntilItsRevisionIsLost) {
   open(minutes(10), true, without(theirs));
   auto wait_for_looks = [&](std::size_t count) {
     count += looks_for(theirs);
-    while (looks_for(theirs) < count && writes().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(test::eventually([&] { return looks_for(theirs) >= count || !writes().empty(); }));
   };
   for (int minute = 0; minute < 10; minute += 3) {
     wait_for_looks(3);
@@ -326,7 +324,7 @@ TEST_F(AbsencesTest, AReconcileDoesNotMoveHeadUntilItsRevisionIsLost) {
     world.clock.advance(minutes(3));
   }
   // The client keeps checking, without a request by a user.
-  while (world.head(project) != root) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(test::eventually([&] { return world.head(project) == root; }));
 }
 
 TEST_F(AbsencesTest, ADryRunNeverWrites) {
@@ -338,13 +336,16 @@ TEST_F(AbsencesTest, ADryRunNeverWrites) {
   world.set_head(project, lost);
   const std::size_t published = writes().size();
   work->write("mine", "m");
-  Result<PlannedCommit> planned = fail(ErrorCode::busy, "");
-  for (int times = 0; !planned; ++times) {
+  Result<PlannedCommit> planned;
+  int busy = 0;
+  ASSERT_TRUE(test::eventually([&] {
     planned = await<PlannedCommit>([&](auto done) { work->publisher->plan({}, std::move(done)); });
-    ASSERT_TRUE(planned || planned.error().code == ErrorCode::busy) << planned.error().message;
-    EXPECT_TRUE(times > 0 || !planned) << "head is looked for first";
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+    const bool is_busy = !planned && planned.error().code == ErrorCode::busy;
+    busy += is_busy;
+    return !is_busy;
+  }));
+  ASSERT_TRUE(planned) << planned.error().message;
+  EXPECT_GT(busy, 0) << "head is looked for first";
   EXPECT_GT(planned->revision_size, 0u);
   EXPECT_EQ(writes().size(), published);
   EXPECT_EQ(world.head(project), lost);
@@ -436,7 +437,7 @@ TEST_F(AbsencesTest, ALaggingRecordDecidesNothing) {
     auto why = work->publisher->progress().last_error;
     return why && why->message.find("do not merge") != std::string::npos;
   };
-  while (!is_waited_for() && world.head(project) == chosen) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(test::eventually([&] { return is_waited_for() || world.head(project) != chosen; }));
   EXPECT_EQ(world.head(project), chosen);
   lags = false;
   work->wait_until_idle();
@@ -483,8 +484,7 @@ TEST_F(PatientBaseTest, ACommitWaitsForIt) {
   wait_until_it_is_missed(base);
   world.clock.advance(minutes(9));
   const std::size_t seen = looks_for(base);
-  while (looks_for(base) < seen + 3 && writes().size() == published)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(test::eventually([&] { return looks_for(base) >= seen + 3 || writes().size() > published; }));
   ASSERT_EQ(writes().size(), published);
   world.restore("new");
   work->wait_until_idle();

@@ -76,7 +76,7 @@ class AncestryTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, root;
   std::unique_ptr<WorkTree> work;
 };

@@ -40,7 +40,7 @@ class AnnounceTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   test::WorkTree work;
   SiteUpstream upstream;

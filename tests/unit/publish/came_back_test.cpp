@@ -89,7 +89,7 @@ class CameBackTest : public testing::Test {
     return updated ? Status() : fail(updated.error());
   }
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   std::unique_ptr<WorkTree> bob;
 };

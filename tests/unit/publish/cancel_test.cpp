@@ -4,7 +4,6 @@
 #include <future>
 #include <map>
 #include <set>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -58,10 +57,13 @@ class CancelTest : public testing::Test {
     EXPECT_TRUE(work.publisher->queue()->empty());
     for (const auto& [path, content] : expected) EXPECT_EQ(work.read(path), content) << path;
   }
+  static void wait_until_frozen(WorkTree& work) {
+    ASSERT_TRUE(test::eventually([&] { return static_cast<bool>(*work.stage->pending()); }));
+  }
   std::size_t revisions() { return world.all("revisions").size(); }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   Contents expected;
 };
@@ -138,9 +140,10 @@ TEST_F(CancelTest, ACommitThatMayHaveBeenSentContinues) {
     return test::lose_reply();
   });
   auto first = begin_commit(*work, "first");
-  while (!was_sent || !work->publisher->progress().last_error) std::this_thread::yield();
+  ASSERT_TRUE(test::eventually([&] { return was_sent.load(); }));
+  work->wait_until_it_fails();
   auto second = begin_commit(*work, "second");
-  while (work->publisher->queue()->size() < 2) std::this_thread::yield();
+  work->wait_until_queued(2);
   auto cancelled = cancel(*work);
   ASSERT_TRUE(cancelled) << cancelled.error().message;
   EXPECT_TRUE(cancelled->too_late);
@@ -164,7 +167,7 @@ TEST_F(CancelTest, ShutdownDoesNotWaitForHangingRequests) {
       return test::hang();
     });
     begin(*work.publisher);
-    while (asked == 0) std::this_thread::yield();
+    EXPECT_TRUE(test::eventually([&] { return asked > 0; }));
     auto ended = std::async(std::launch::async, [&] { work.publisher.reset(); });
     EXPECT_EQ(ended.wait_for(std::chrono::minutes(1)), std::future_status::ready);
   }
@@ -183,7 +186,7 @@ TEST_F(CancelTest, NothingWaitsForAReconcileThatHangs) {
     const int before = reconciles;
     hangs = true;
     work.publisher->reconcile();
-    while (reconciles == before) std::this_thread::yield();
+    EXPECT_TRUE(test::eventually([&] { return reconciles > before; }));
     hangs = false;
   };
   hang_in_a_visit();
@@ -195,10 +198,10 @@ TEST_F(CancelTest, NothingWaitsForAReconcileThatHangs) {
   auto planned = await<PlannedCommit>([&](auto done) { work.publisher->plan({}, std::move(done)); });
   ASSERT_TRUE(planned) << planned.error().message;
   hang_in_a_visit();
-  const std::size_t before = work.faults.sent().size();
+  const int before = work.faults.count();
   ASSERT_TRUE(cancel(work));
   // Whatever the interrupted reconcile had to do is done then.
-  while (work.faults.sent().size() == before) std::this_thread::yield();
+  EXPECT_TRUE(test::eventually([&] { return work.faults.count() > before; }));
 }
 
 TEST_F(CancelTest, QueuedCommitsAreCancelledToo) {
@@ -206,9 +209,9 @@ TEST_F(CancelTest, QueuedCommitsAreCancelledToo) {
   edit(*work);
   work->faults.set_plan([](const HttpRequest&) { return test::lose_request(); });
   auto first = begin_commit(*work, "first");
-  while (!*work->stage->pending()) std::this_thread::yield();
+  wait_until_frozen(*work);
   auto second = begin_commit(*work, "second"), third = begin_commit(*work, "third");
-  while (work->publisher->queue()->size() < 3) std::this_thread::yield();
+  work->wait_until_queued(3);
   auto queue = *work->publisher->queue();
   EXPECT_EQ(queue.front().message, "first");
   auto cancelled = cancel(*work);
@@ -228,13 +231,13 @@ TEST_F(CancelTest, ACommitQueuedDuringACancelIsPublished) {
     if (what != "cancelling" || synced) return;
     tree_then->faults.set_plan({});
     second = begin_commit(*tree_then, "second");
-    while (tree_then->publisher->queue()->size() < 2) std::this_thread::yield();
+    tree_then->wait_until_queued(2);
   });
   tree_then = work.get();
   edit(*work);
   work->faults.set_plan([](const HttpRequest&) { return test::lose_request(); });
   auto first = begin_commit(*work, "first");
-  while (!*work->stage->pending()) std::this_thread::yield();
+  wait_until_frozen(*work);
   auto cancelled = cancel(*work);
   ASSERT_TRUE(cancelled) << cancelled.error().message;
   EXPECT_EQ(cancelled->commits, 1u);
@@ -256,9 +259,9 @@ TEST_F(CancelTest, ACrashAtAnyJournalWriteLeavesItPublishedOrStaged) {
   work->faults.set_plan(
       [](const HttpRequest& request) { return request.method == "POST" ? test::lose_request() : test::Fault(); });
   auto first = begin_commit(*work, "first");
-  while (!*work->stage->pending()) std::this_thread::yield();
+  wait_until_frozen(*work);
   auto second = begin_commit(*work, "second");
-  while (work->publisher->queue()->size() < 2) std::this_thread::yield();
+  work->wait_until_queued(2);
   ASSERT_TRUE(cancel(*work));
   work.reset();
   ASSERT_EQ(copies.size(), 4u);

@@ -389,7 +389,7 @@ class ClashTest : public testing::Test {
     }
   }
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   int number_ = 0;
 };
 

@@ -76,7 +76,7 @@ class ConvergenceTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, root, branch, head;
   std::unique_ptr<WorkTree> work;
 };
@@ -188,7 +188,7 @@ TEST_F(ConvergenceTest, AReconcileAnnouncesBranchesOfPlayfsOnly) {
   auto ours = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   open(MergePolicy::Whose::none, true);
   // The foreign one is older, so it would be announced first.
-  while (world.all("messages").empty()) std::this_thread::yield();
+  ASSERT_TRUE(test::eventually([&] { return !world.all("messages").empty(); }));
   auto messages = world.all("messages");
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_NE(messages[0].fields.find("body")->string()->find(ours), std::string::npos);
@@ -209,8 +209,7 @@ void let_the_log_grow(test::World& world) {
 
 /// Waits long enough that no client is still about to announce it.
 void expect_said(test::World& world, const std::string& revision) {
-  for (int i = 0; i < 300 && world.all("messages").empty(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ASSERT_TRUE(test::eventually([&] { return !world.all("messages").empty(); }));
   auto messages = world.all("messages");
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_NE(messages[0].fields.find("body")->string()->find(revision), std::string::npos);
@@ -252,9 +251,7 @@ TEST_F(ConvergenceTest, WhatACommitPassesByIsNamedUntilHeadHoldsIt) {
                     .id;
   world.set_head(project, merged);
   open(MergePolicy::Whose::none, true);
-  for (int i = 0; i < 300 && !work->publisher->left_out().empty(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_TRUE(work->publisher->left_out().empty());
+  EXPECT_TRUE(test::eventually([&] { return work->publisher->left_out().empty(); }));
 }
 
 TEST_F(ConvergenceTest, AStrangersManyBranchesAreNotAllRemembered) {
@@ -285,7 +282,7 @@ TEST_F(ConvergenceTest, AReconcileKeepsBranchesUntilTheyAreAnnounced) {
     return test::lose_request();
   };
   work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", lost, nullptr, true, false, policy);
-  while (!is_sent) std::this_thread::yield();
+  ASSERT_TRUE(test::eventually([&] { return is_sent.load(); }));
   open(MergePolicy::Whose::none, true);
   expect_said(world, left);
 }
@@ -310,11 +307,11 @@ TEST_F(ConvergenceTest, AReconcileEnds) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   open(MergePolicy::Whose::none, true);
-  while (world.all("messages").empty()) std::this_thread::yield();
+  ASSERT_TRUE(test::eventually([&] { return !world.all("messages").empty(); }));
   auto is_quiet = [&] {
-    auto before = work->faults.sent().size();
+    const int before = work->faults.count();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    return work->faults.sent().size() == before;
+    return work->faults.count() == before;
   };
   bool ends = false;
   for (int i = 0; i < 100 && !ends; ++i) ends = is_quiet();
@@ -471,15 +468,15 @@ TEST_F(ConvergenceTest, HeadIsReadAgainAfterASlowScan) {
   open();
   std::string theirs;
   std::atomic<bool> is_posted = false, is_listed = false;
-  work->faults.on_reply([&](const HttpRequest& request) {
+  work->faults.on_reply([&](const HttpRequest& request, auto&) {
     if (request.method == "POST") is_posted = true;
     if (request.method != "GET" || !is_posted) return;
     if (request.target.find("/revisions?") != std::string::npos) is_listed = true;
     if (request.target.find("/projects/") == std::string::npos || !theirs.empty()) return;
-    while (!is_listed) std::this_thread::yield();
+    EXPECT_TRUE(test::eventually([&] { return is_listed.load(); }));
     theirs = publish(root, {{"base", "theirs"}});
     world.set_head(project, theirs);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1'100));
+    world.clock.advance(std::chrono::milliseconds(1'100));
   });
   work->write("base", "ours");
   auto result = work->commit();

@@ -100,7 +100,7 @@ class FaultsTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::ptrdiff_t sent_before = 0;
   std::string project, base;
   std::unique_ptr<WorkTree> work;
@@ -406,7 +406,7 @@ TEST_F(FaultsTest, ALongRateLimitIsShownAndWaitedOut) {
   std::atomic<bool> answered = false;
   work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
                           [&](const Result<CommitResult>&) { answered = true; });
-  while (!work->publisher->progress().last_error) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  work->wait_until_it_fails();
   auto progress = work->publisher->progress();
   EXPECT_EQ(progress.last_error->code, ErrorCode::rate_limited);
   EXPECT_EQ(progress.so_far.outcome, Outcome::pending);
@@ -427,7 +427,7 @@ TEST_F(FaultsTest, TheRemainingTimeIsShownDuringARateLimit) {
   });
   work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
                           [](const Result<CommitResult>&) {});
-  while (!work->publisher->progress().last_error) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  work->wait_until_it_fails();
   auto progress = work->publisher->progress();
   EXPECT_EQ(progress.phase, Phase::uploading);
   ASSERT_TRUE(progress.seconds_left);
@@ -444,7 +444,7 @@ TEST_F(FaultsTest, WhatWasUploadedTellsHowLongTheRestTakes) {
   });
   work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
                           [](const Result<CommitResult>&) {});
-  while (!work->publisher->progress().last_error) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  work->wait_until_it_fails();
   auto progress = work->publisher->progress();
   EXPECT_EQ(progress.so_far.chunks_done, 3u);
   ASSERT_TRUE(progress.seconds_left);
@@ -462,7 +462,7 @@ TEST_F(FaultsTest, NothingIsSentUntilRetryAfterHasPassed) {
   });
   work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
                           [](const Result<CommitResult>&) {});
-  while (!is_refused) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(test::eventually([&] { return is_refused.load(); }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(since, 0);
 }

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -62,7 +61,8 @@ class ForgottenTest : public testing::Test {
     });
     work->publisher->commit({.agent = "who", .message = "why", .wait = false, .allow_merge = true}, {},
                             [](const Result<CommitResult>&) {});
-    while (!is_sent || !work->publisher->progress().last_error) std::this_thread::yield();
+    ASSERT_TRUE(test::eventually([&] { return is_sent.load(); }));
+    work->wait_until_it_fails();
     work.reset();
   }
   void lose_journal() { std::filesystem::remove_all(directory.path() + "/tree/journal"); }
@@ -111,7 +111,7 @@ class ForgottenTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   std::unique_ptr<WorkTree> work;
   int journals = 0;
@@ -207,7 +207,7 @@ TEST_F(ForgottenTest, WhatIsNotThereIsStagedAgainOnceTheLogWasSearched) {
       },
       test::kLateArrival);
   // However long the log cannot be searched, nothing is returned to the stage and the commit cannot be cancelled.
-  while (refused < 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(test::eventually([&] { return refused >= 10; }));
   EXPECT_TRUE(*work->stage->pending());
   work->publisher->cancel([](const Result<Cancelled>& cancelled) { EXPECT_TRUE(cancelled && cancelled->too_late); });
   is_readable = true;
@@ -228,7 +228,7 @@ TEST_F(ForgottenTest, AnotherRestartContinuesTheSearch) {
   };
   for (int times = 0; times < 2; ++times) {
     open(hidden);
-    while (!work->publisher->progress().last_error) std::this_thread::yield();
+    work->wait_until_it_fails();
     EXPECT_TRUE(*work->stage->pending());
   }
   open({});
@@ -317,9 +317,9 @@ TEST_F(ForgottenTest, AnOutdatedJournalPublishesNothing) {
     open([](const HttpRequest&) { return test::lose_request(); });
     work->publisher->commit({.agent = "who", .message = "why", .wait = false, .allow_merge = true}, {},
                             [](const Result<CommitResult>&) {});
-    while (!work->publisher->progress().last_error) std::this_thread::yield();
+    work->wait_until_it_fails();
     open([](const HttpRequest&) { return test::lose_request(); });
-    while (!work->publisher->progress().last_error) std::this_thread::yield();
+    work->wait_until_it_fails();
     EXPECT_EQ(work->publisher->queue()->size(), 1u);
     EXPECT_TRUE(*work->stage->pending());
   }

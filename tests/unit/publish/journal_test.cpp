@@ -27,7 +27,7 @@ class JournalTest : public testing::Test {
     EXPECT_TRUE(front && *front);
     return **front;
   }
-  test::TempDirectory directory_;
+  test::TemporaryDirectory directory_;
 };
 
 TEST_F(JournalTest, KeepsEveryStepAcrossARestart) {
@@ -248,7 +248,7 @@ TEST_F(JournalTest, AnAlteredByteIsDetected) {
     for (auto at = whole.find(part); at != std::string::npos; at = whole.find(part, at + 1)) positions.push_back(at);
   while (positions.size() < 200) positions.push_back(dice() % whole.size());
   for (std::size_t at : positions) {
-    test::TempDirectory damaged;
+    test::TemporaryDirectory damaged;
     std::string bytes = whole;
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << dice() % 8));
     std::ofstream(damaged.path() + "/publish.db", std::ios::binary) << bytes;
@@ -280,7 +280,7 @@ TEST_F(JournalTest, AnAlteredRowIsFoundBeforeItIsUsed) {
                                                       {"uploads", "key = 'another'"},
                                                       {"facts", "value = value || 'x'"}};
   for (const auto& [table, change] : changes) {
-    test::TempDirectory changed;
+    test::TemporaryDirectory changed;
     test::copy_directory(directory_.path(), changed.path() + "/journal");
     {
       auto database = Database::open(changed.path() + "/journal/publish.db", Database::Durability::full);
@@ -299,7 +299,7 @@ TEST_F(JournalTest, ATableThatIsMissingIsDamageAndANewerFormatIsNone) {
   for (auto [change, code] : {std::pair("DROP TABLE facts", ErrorCode::corrupt),
                               std::pair("ALTER TABLE publications DROP COLUMN message", ErrorCode::corrupt),
                               std::pair("PRAGMA user_version = 1000", ErrorCode::not_supported)}) {
-    test::TempDirectory changed;
+    test::TemporaryDirectory changed;
     ASSERT_TRUE(Journal::open(changed.path()));
     ASSERT_TRUE(Database::open(changed.path() + "/publish.db", Database::Durability::full)->execute(change)) << change;
     auto opened = Journal::open(changed.path());

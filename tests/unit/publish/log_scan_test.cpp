@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "support/publish_world.h"
+#include "support/running_clock.h"
 
 namespace playfs::publish {
 namespace {
@@ -109,8 +110,8 @@ class LogScanTest : public testing::Test {
     EXPECT_EQ(std::unique(log.learned.begin(), log.learned.end()), log.learned.end()) << "each was taken in once";
   }
 
-  test::ShiftedClock clock;
-  test::TempDirectory directory;
+  test::RunningClock clock;
+  test::TemporaryDirectory directory;
   content::EventLog events{clock};
   LogOnly log;
   LogScan::Limits limits;
@@ -226,7 +227,7 @@ TEST_F(LogScanTest, ARestartGoesOnWhereItStopped) {
 
 TEST_F(LogScanTest, KilledAtAnyPageItLosesAFewPages) {
   // The storage is copied away during the scan, as kill -9 would leave it.
-  test::TempDirectory killed;
+  test::TemporaryDirectory killed;
   int pages_then = 0;
   log.before = [&](const std::string&) -> Status {
     if (log.pages != 133) return {};

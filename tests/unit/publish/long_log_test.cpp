@@ -6,7 +6,6 @@
 #include <future>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -106,7 +105,7 @@ class LongLogTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, base;
   std::unique_ptr<LongLog> log;
   std::unique_ptr<WorkTree> work;
@@ -171,7 +170,7 @@ TEST_F(LongLogTest, AReconcileReadsItOnceToo) {
   work = std::make_unique<WorkTree>(
       world, project, directory.path() + "/tree", [this](const HttpRequest& request) { return fate(request); },
       JournalProbe(), true);
-  while (lists < kPages) std::this_thread::yield();
+  ASSERT_TRUE(test::eventually([&] { return lists >= kPages; }, std::chrono::minutes(4)));
   work->write("file", "1");
   auto result = work->commit();
   ASSERT_TRUE(result) << result.error().message;

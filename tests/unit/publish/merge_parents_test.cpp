@@ -1,9 +1,7 @@
 // Which parents a merge names, and in which order. A work tree that merged a branch is based on two revisions: the next
 // merge has both among its ancestors.
 #include <atomic>
-#include <chrono>
 #include <future>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -68,7 +66,7 @@ class MergeParentsTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, root, head, branch, theirs;
   std::unique_ptr<WorkTree> work;
 };
@@ -134,14 +132,14 @@ TEST_F(MergeParentsTest, AnUpdateThatWaitedForACommitDoesNotUndoIt) {
   std::atomic<bool> is_posting = false, is_asked = false;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (request.method == "POST" && request.target.ends_with("/revisions")) is_posting = true;
-    while (is_posting && !is_asked) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(test::eventually([&] { return !is_posting || is_asked; }));
     return test::Fault();
   });
   std::promise<Result<CommitResult>> committed;
   std::promise<Result<Integrated>> updated;
   work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
                           [&](const Result<CommitResult>& result) { committed.set_value(result); });
-  while (!is_posting) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(test::eventually([&] { return is_posting.load(); }));
   work->publisher->update(asked_for, CancelToken(), [&](Result<Integrated> result) { updated.set_value(result); });
   is_asked = true;
   expect_all_of_it(committed.get_future().get(), theirs_and_branch());
@@ -155,7 +153,7 @@ TEST_F(MergeParentsTest, AnUpdateThatWaitedForACommitDoesNotUndoIt) {
 /// A clean tree follows head whenever it hears of it, also while an update of it is computed.
 TEST(BaseThatMovesTest, AnUpdateThatWasWorkedOutOnAnotherBaseIsWorkedOutAgain) {
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   auto publish = [&](const std::string& parents, const std::string& path) {
     std::string id = world
@@ -223,7 +221,7 @@ class LostBranchTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, root, head, branch;
   std::unique_ptr<WorkTree> work;
 };
@@ -275,7 +273,7 @@ class UnknownFieldsTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
 };
 
@@ -395,7 +393,7 @@ class HeadsLineTest : public testing::Test {
   Revision revision(const std::string& id) { return *wire::decode_revision(world.get("revisions", id)); }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project, root, branch, head;
   std::unique_ptr<WorkTree> work;
 };

@@ -19,7 +19,7 @@ class SentFileTest : public testing::Test {
   [[nodiscard]] std::string file() const { return database + "-sent"; }
   void put(const std::string& text) const { std::ofstream(file(), std::ios::binary) << text; }
 
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string database = directory.path() + "/publish.db";
   const std::string tx = std::string(kTxDigits, 'a');
 };

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "support/publish_world.h"
+#include "support/running_clock.h"
 
 namespace playfs::publish {
 namespace {
@@ -80,7 +81,7 @@ class MissingChunkTest : public testing::Test {
     return stored.is_gone(chunk);
   }
   ChunksOnly upstream;
-  test::ShiftedClock clock;
+  test::RunningClock clock;
   StoredChunks stored{upstream, others, clock, std::chrono::minutes(2)};
   const ChunkId chunk{"c"};
 };

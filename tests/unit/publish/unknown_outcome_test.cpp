@@ -56,7 +56,7 @@ class UnknownOutcomeTest : public testing::TestWithParam<int> {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   std::unique_ptr<WorkTree> work;
 };
@@ -152,8 +152,8 @@ TEST_P(UnknownOutcomeTest, WhatComesAfterItWasGivenBackIsSaid) {
   ASSERT_TRUE(arrived);
   ASSERT_EQ(revisions(), 1u);
   work->publisher->reconcile();
-  while (work->events->events_text().find("commit_came_late") == std::string::npos)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(
+      test::eventually([&] { return work->events->events_text().find("commit_came_late") != std::string::npos; }));
   std::string said = work->events->errors_text();
   EXPECT_NE(said.find("published after all, as revision " + world.all("revisions").front().id), std::string::npos)
       << said;
@@ -181,7 +181,8 @@ TEST_P(UnknownOutcomeTest, ARestartDoesNotForgetThatItMayHaveBeenSent) {
   });
   work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {},
                           [](const Result<CommitResult>&) {});
-  while (!is_stored || !work->publisher->progress().last_error) std::this_thread::yield();
+  ASSERT_TRUE(test::eventually([&] { return is_stored.load(); }));
+  work->wait_until_it_fails();
   work.reset();
   std::atomic<int> searches = 0;
   auto plan = [&](const HttpRequest& request) {
@@ -206,7 +207,7 @@ class OddServiceTest : public testing::Test {};
 
 TEST_F(OddServiceTest, AProjectThatIsGoneDoesNotHideWhatWasStored) {
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   WorkTree work(world, project, directory.path() + "/tree", {}, {}, false, true);
   work.write("file", "content");
@@ -225,7 +226,7 @@ TEST_F(OddServiceTest, AProjectThatIsGoneDoesNotHideWhatWasStored) {
 
 TEST_F(OddServiceTest, WhereTheAnswerIsAnotherRevisionOursIsLookedFor) {
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   WorkTree work(world, project, directory.path() + "/tree", {}, {}, false, true, {}, std::chrono::minutes(10));
   work.write("file", "content");
@@ -250,7 +251,7 @@ TEST_F(OddServiceTest, WhereTheAnswerIsAnotherRevisionOursIsLookedFor) {
 
 TEST_F(OddServiceTest, AnAnswerWithTheIdOfAnotherProjectsRevisionTakesNothingFromTheTree) {
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   const std::string stranger = world.create("projects", R"({"name":"stranger"})").id;
   const std::string theirs =
@@ -282,7 +283,7 @@ TEST_F(OddServiceTest, AnAnswerWithTheIdOfAnotherProjectsRevisionTakesNothingFro
 
 TEST_F(OddServiceTest, ABranchThatCannotBeAnnouncedEndsAllTheSame) {
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
   WorkTree work(world, project, directory.path() + "/tree", {}, {}, false, true);
   work.write("file", "content");

@@ -51,7 +51,7 @@ class UnsafeDiskTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project = world.create("projects", R"({"name":"p"})").id;
 };
 
@@ -85,7 +85,7 @@ TEST_F(UnsafeDiskTest, QueuedCommitsDoNotWaitEither) {
   std::atomic<bool> is_held = true;
   auto work = open([&](const HttpRequest& request) {
     if (request.method == "PATCH") {
-      while (is_held) usleep(1000);
+      EXPECT_TRUE(test::eventually([&] { return !is_held; }));
       fails_to_sync_the_log = true;
     }
     return Fault();
@@ -99,9 +99,9 @@ TEST_F(UnsafeDiskTest, QueuedCommitsDoNotWaitEither) {
                               if (!result && result.error().message.starts_with("the commit stays queued")) ++queued;
                             });
   }
-  while (work->publisher->queue().value().size() < 2) usleep(1000);
+  work->wait_until_queued(2);
   is_held = false;
-  for (int i = 0; refused + queued < 2 && i < 10'000; ++i) usleep(1000);
+  EXPECT_TRUE(test::eventually([&] { return refused + queued == 2; }));
   EXPECT_EQ(refused, 1);
   EXPECT_EQ(queued, 1);
   work.reset();

@@ -69,7 +69,7 @@ class UploadsTest : public testing::Test {
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   Contents expected;
 };

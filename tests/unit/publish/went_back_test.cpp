@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <functional>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -76,7 +75,7 @@ class WentBackTest : public testing::Test {
   Result<CommitResult> go_on_after_the_kill(const std::atomic<bool>& is_killed,
                                             const std::function<void(const std::string& tree)>& meanwhile) {
     work->publisher->commit({.agent = "tester", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
-    while (!is_killed) std::this_thread::yield();
+    EXPECT_TRUE(test::eventually([&] { return is_killed.load(); }));
     const std::string left = directory.path() + "/killed";
     std::filesystem::copy(directory.path() + "/tree", left, std::filesystem::copy_options::recursive);
     work.reset();
@@ -125,13 +124,16 @@ class WentBackTest : public testing::Test {
     work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {},
                             [](const Result<CommitResult>&) {});
   }
+  void wait_until_it_is_given_up() const {
+    ASSERT_TRUE(test::eventually([&] { return last_error().find("never showed it") != std::string::npos; }));
+  }
   void wait_for_looks(int count) {
     const int seen = looked;
-    while (looked < seen + count) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(test::eventually([&] { return looked >= seen + count; }));
   }
 
   test::World world;
-  test::TempDirectory directory;
+  test::TemporaryDirectory directory;
   std::string project;
   std::atomic<int> acknowledged = 0, looked = 0;  ///< revisions that a service accepted and did not keep; lists of them
   std::unique_ptr<WorkTree> work;
@@ -782,7 +784,7 @@ class CarriedOnTest : public HollowTest {
       return test::answer_with(404, R"({"code":"not_found"})");
     });
     work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
-    while (not_shown().empty() && !work->stage->is_clean()) std::this_thread::yield();
+    EXPECT_TRUE(test::eventually([&] { return !not_shown().empty() || work->stage->is_clean(); }));
   }
   /// The path that the commit is waiting for.
   std::string not_shown() const {
@@ -791,7 +793,7 @@ class CarriedOnTest : public HollowTest {
     return end == std::string::npos ? std::string() : error.substr(0, end);
   }
   void expect_that_nothing_is_left_out() {
-    while (!work->stage->is_clean()) std::this_thread::yield();
+    EXPECT_TRUE(test::eventually([&] { return work->stage->is_clean(); }));
     EXPECT_EQ(world.contents(world.head(project)), expected);
   }
 
@@ -812,17 +814,18 @@ TEST_F(CarriedOnTest, TwoResponsesWithAGapDropNothing) {
   // As when the machine sleeps, or the service is unreachable.
   world.clock.advance(std::chrono::hours(1));
   const int before = looks;
-  while (looks < before + 2 * static_cast<int>(theirs.size()) && !work->stage->is_clean()) std::this_thread::yield();
+  const int twice = before + 2 * static_cast<int>(theirs.size());
+  EXPECT_TRUE(test::eventually([&] { return looks >= twice || work->stage->is_clean(); }));
   lags = false;
   expect_that_nothing_is_left_out();
 }
 
 TEST_F(CarriedOnTest, AllThatMayBeLostIsWaitedForTogether) {
   std::set<std::string> waited_for;
-  while (!work->stage->is_clean()) {
+  EXPECT_TRUE(test::eventually([&] {
     if (auto path = not_shown(); !path.empty()) waited_for.insert(path);
-    std::this_thread::yield();
-  }
+    return work->stage->is_clean();
+  }));
   EXPECT_EQ(waited_for.size(), 1U) << "two files, and one wait";
   expected.erase("theirs3");
   expected.erase("theirs4");
@@ -894,7 +897,7 @@ TEST_F(HollowTest, ACommitWhoseChunkIsNeverShownCanBeCancelled) {
   });
   write({{"big", text(30'000, 2)}});
   work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
-  while (last_error().find("never showed it") == std::string::npos) std::this_thread::yield();
+  wait_until_it_is_given_up();
   EXPECT_NE(last_error().find("playfs commit --cancel"), std::string::npos) << last_error();
   auto cancelled = await<Cancelled>([&](auto done) { work->publisher->cancel(std::move(done)); });
   ASSERT_TRUE(cancelled) << cancelled.error().message;
@@ -1016,8 +1019,7 @@ TEST_F(WentBackTest, WhatWasAcknowledgedIsNotPostedAgainWhileReadsMayLag) {
 
 TEST_F(WentBackTest, ARevisionNeverShownIsSentAFewTimesAndCanBeCancelled) {
   commit_to_a_service_that_keeps_nothing();
-  while (last_error().find("never showed it") == std::string::npos)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  wait_until_it_is_given_up();
   EXPECT_NE(last_error().find("playfs commit --cancel"), std::string::npos) << last_error();
   const int sent = acknowledged;
   wait_for_looks(5);
@@ -1038,7 +1040,7 @@ TEST_F(WentBackTest, EachCopyIsLookedForAsLongAsItMayBeLate) {
   commit_to_a_service_that_keeps_nothing();
   std::chrono::minutes late(10);
   for (int copies = 1; copies < 4; ++copies, late *= 2) {
-    while (acknowledged < copies) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_TRUE(test::eventually([&] { return acknowledged >= copies; }));
     wait_for_looks(10);
     world.clock.advance(late - std::chrono::minutes(1));
     wait_for_looks(10);
@@ -1057,14 +1059,14 @@ TEST_F(WentBackTest, WhatWasLostSinceItWasListedIsNotMerged) {
                                   R"("],"agent":"other","manifest":{"files":{"theirs":{"inline":"t"}}}})");
     return Fault();
   });
-  work->faults.on_reply([&](const HttpRequest& request) {
+  work->faults.on_reply([&](const HttpRequest& request, auto&) {
     if (is_post_of(request, "/revisions")) is_posted = true;
     if (is_list_of_revisions(request) && is_posted) is_listed = true;
     bool is_project = request.method == "GET" && request.target.ends_with("/projects/" + project);
     if (!is_project || !is_posted || is_slow.exchange(true)) return;
-    while (!is_listed) std::this_thread::yield();
+    EXPECT_TRUE(test::eventually([&] { return is_listed.load(); }));
     world.restore();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1'100));
+    world.clock.advance(std::chrono::milliseconds(1'100));
   });
   write({{"mine", "m"}});
   expect_published(work->commit());

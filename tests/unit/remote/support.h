@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "remote/client.h"
+#include "support/answer.h"
 #include "support/manual_time.h"
 #include "support/scripted_transport.h"
 #include "wire/json.h"
 
 namespace playfs::remote {
+
+using test::Answer;
 
 /// Counts up, so keys differ and delays are reproducible.
 class CountingRandom final : public Random {
@@ -21,28 +24,6 @@ class CountingRandom final : public Random {
  private:
   std::mutex mutex_;
   unsigned char next_ = 1;
-};
-
-/// Stores the result that a callback gets.
-template <class T>
-class Answer {
- public:
-  Callback<T> callback() {
-    return [slot = slot_](Result<T> result) {
-      if (slot->has_value()) ADD_FAILURE() << "answered twice";
-      *slot = std::move(result);
-    };
-  }
-  [[nodiscard]] bool given() const { return slot_->has_value(); }
-  [[nodiscard]] bool ok() const { return given() && slot_->value().has_value(); }
-  const T& operator*() const { return slot_->value().value(); }
-  const T* operator->() const { return &slot_->value().value(); }
-  /// REQUIRES: given, and an error.
-  [[nodiscard]] const Error& error() const { return slot_->value().error(); }
-  [[nodiscard]] bool is(ErrorCode code) const { return given() && !slot_->value() && error().code == code; }
-
- private:
-  std::shared_ptr<std::optional<Result<T>>> slot_ = std::make_shared<std::optional<Result<T>>>();
 };
 
 class ClientTest : public ::testing::Test {

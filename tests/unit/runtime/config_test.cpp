@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -10,6 +9,7 @@
 
 #include "runtime/credentials.h"
 #include "runtime/mount_options.h"
+#include "support/temporary_directory.h"
 #include "support/test_io.h"
 
 namespace playfs::runtime {
@@ -20,14 +20,11 @@ using test::TestIo;
 class FilesTest : public testing::Test {
  protected:
   FilesTest() {
-    std::string pattern = testing::TempDir() + "playfs-config-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-    places_.config = root_ + "/config";
-    places_.system_config = root_ + "/system.toml";
+    places_.config = root_ / "config";
+    places_.system_config = root_ / "system.toml";
     std::filesystem::create_directory(places_.config);
     chmod(places_.config.c_str(), 0700);
   }
-  ~FilesTest() override { std::filesystem::remove_all(root_); }
 
   void write(const std::string& path, const std::string& text, mode_t mode = 0600) {
     std::ofstream(path) << text;
@@ -35,7 +32,7 @@ class FilesTest : public testing::Test {
   }
   Result<Settings> load() { return load_settings(test_.io, places_, warnings_); }
 
-  std::string root_;
+  test::TemporaryDirectory root_;
   Places places_;
   TestIo test_;
   std::vector<std::string> warnings_;
@@ -150,8 +147,8 @@ TEST_F(Credentials, AreRefusedWhereOthersCanReadThem) {
 }
 
 TEST_F(Credentials, AreNotReadThroughLinksOrFromADirectoryOfOthers) {
-  write(root_ + "/elsewhere", text_);
-  ASSERT_EQ(symlink((root_ + "/elsewhere").c_str(), path().c_str()), 0);
+  write(root_ / "elsewhere", text_);
+  ASSERT_EQ(symlink((root_ / "elsewhere").c_str(), path().c_str()), 0);
   EXPECT_EQ(key_for("https://example.org").error().code, ErrorCode::permission_denied);
   std::filesystem::remove(path());
   write(path(), text_);
@@ -173,7 +170,7 @@ TEST_F(Credentials, AreNotQuotedInErrors) {
 
 TEST_F(Credentials, MayBeMissing) {
   EXPECT_EQ(key_for("https://example.org"), "");
-  places_.config = root_ + "/nowhere";
+  places_.config = root_ / "nowhere";
   EXPECT_EQ(key_for("https://example.org"), "");
 }
 

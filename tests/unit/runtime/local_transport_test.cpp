@@ -1,49 +1,21 @@
 #include "runtime/local_transport.h"
 
-#include <stdlib.h>
-
-#include <condition_variable>
-#include <deque>
-#include <filesystem>
-#include <mutex>
-
 #include <gtest/gtest.h>
 
 #include "base/await.h"
 #include "runtime/local_playground.h"
+#include "support/manual_time.h"
+#include "support/temporary_directory.h"
 
 namespace playfs::runtime {
 namespace {
 
-/// Keeps tasks until the test runs them.
-class HandExecutor final : public Executor {
- public:
-  void post(Task task) override { tasks.push_back(std::move(task)); }
-  void post_after(std::chrono::nanoseconds, Task task) override { post(std::move(task)); }
-  void run() {
-    while (!tasks.empty()) {
-      Task task = std::move(tasks.front());
-      tasks.pop_front();
-      task();
-    }
-  }
-  std::deque<Task> tasks;
-};
-
 class LocalTransportTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "playfs-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    directory = name;
-    auto opened = LocalPlayground::open(directory + "/playground", {}, clock, random);
+    auto opened = LocalPlayground::open(directory / "playground", {}, clock, random);
     ASSERT_TRUE(opened) << opened.error().message;
     playground = *std::move(opened);
-  }
-  void TearDown() override {
-    playground.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory, ignored);
   }
 
   std::unique_ptr<LocalTransport> transport_over(Executor& executor) {
@@ -58,8 +30,9 @@ class LocalTransportTest : public testing::Test {
   }
 
   const HttpRequest list{"GET", "/.site/data/projects", {}, {}};
-  std::string directory;
-  SystemClock clock;
+  test::TemporaryDirectory directory;
+  test::ManualClock clock;
+  test::ManualExecutor executor{clock};
   SystemRandom random;
   std::unique_ptr<LocalPlayground> playground;
 };
@@ -79,18 +52,16 @@ TEST_F(LocalTransportTest, CarriesRequestsToTheServiceWithItsRules) {
 }
 
 TEST_F(LocalTransportTest, NeverAnswersOnTheSendersThread) {
-  HandExecutor executor;
   auto transport = transport_over(executor);
   std::optional<Result<HttpResponse>> answer;
   transport->send(list, {}, {}, into(answer));
   EXPECT_FALSE(answer);
-  executor.run();
+  executor.run_due();
   ASSERT_TRUE(answer);
   EXPECT_EQ((*answer)->status, 200);
 }
 
 TEST_F(LocalTransportTest, ACancelledRequestIsAnsweredAtOnceAndOnce) {
-  HandExecutor executor;
   auto transport = transport_over(executor);
   std::optional<Result<HttpResponse>> answer, late;
   CancelSource source;
@@ -101,22 +72,21 @@ TEST_F(LocalTransportTest, ACancelledRequestIsAnsweredAtOnceAndOnce) {
   transport->send(list, {}, source.token(), into(late));
   ASSERT_TRUE(late);
   EXPECT_EQ(late->error().code, ErrorCode::interrupted);
-  executor.run();
+  executor.run_due();
 }
 
 TEST_F(LocalTransportTest, DestroyingItAnswersWhatIsOutstanding) {
-  HandExecutor executor;
   auto transport = transport_over(executor);
   std::optional<Result<HttpResponse>> answer;
   transport->send(list, {}, {}, into(answer));
   transport.reset();
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->error().code, ErrorCode::interrupted);
-  executor.run();  // posted tasks must not touch destroyed objects
+  executor.run_due();  // posted tasks must not touch destroyed objects
 }
 
 TEST_F(LocalTransportTest, TwoPlaygroundsOnOneDirectoryAreOneSite) {
-  auto second = LocalPlayground::open(directory + "/playground", {}, clock, random);
+  auto second = LocalPlayground::open(directory / "playground", {}, clock, random);
   ASSERT_TRUE(second);
   EXPECT_EQ((*second)->store().site_id(), playground->store().site_id());
   auto created = (*second)->store().insert({"projects", {"{}", {}}, {}, {}, {}});

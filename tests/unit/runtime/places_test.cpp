@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/mount_table.h"
+#include "support/temporary_directory.h"
 #include "support/test_io.h"
 
 namespace playfs::runtime {
@@ -27,9 +28,8 @@ TEST(FindPlaces, FollowsXdgAndIgnoresRelativeValues) {
 }
 
 TEST(Absolute, APathMeansWhatItMeansToTheKernel) {
-  std::string made = testing::TempDir() + "playfs-paths-XXXXXX";
-  ASSERT_TRUE(mkdtemp(made.data()));
-  const std::string top = std::filesystem::canonical(made).string();
+  const test::TemporaryDirectory made;
+  const std::string& top = made.path();
   std::filesystem::create_directories(top + "/src/deep");
   std::filesystem::create_directories(top + "/work/sub");
   std::filesystem::create_symlink("../src/deep", top + "/work/link");
@@ -70,7 +70,6 @@ TEST(Absolute, APathMeansWhatItMeansToTheKernel) {
       {"broken/..", top + "/work/broken/.."},
   };
   for (const auto& [path, absolute] : expected) EXPECT_EQ(test.io.absolute(path), absolute) << path;
-  std::filesystem::remove_all(top);
 }
 
 TEST(AsComponent, IsSafeAndDifferentForDifferentTexts) {

@@ -1,10 +1,6 @@
 // A service over a store of its own in a private directory, with a clock and a random source that tests control.
 #pragma once
 
-#include <stdlib.h>
-
-#include <atomic>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -12,35 +8,11 @@
 
 #include "service/service.h"
 #include "service/sqlite_store.h"
+#include "support/manual_time.h"
+#include "support/temporary_directory.h"
 #include "wire/json.h"
 
 namespace playfs::service {
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "playfs-test-XXXXXX").string();
-    if (mkdtemp(name.data())) path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-class HandClock final : public Clock {
- public:
-  [[nodiscard]] WallTime wall() const override { return {now.load()}; }
-  [[nodiscard]] SteadyTime steady() const override { return SteadyTime(std::chrono::nanoseconds(now.load())); }
-  void advance(std::chrono::nanoseconds by) { now += by.count(); }
-  std::atomic<std::int64_t> now{1'790'000'000'000'000'000};
-};
 
 class ServiceTest : public testing::Test {
  protected:
@@ -103,8 +75,8 @@ class ServiceTest : public testing::Test {
     EXPECT_FALSE(text(problem, "message").empty());
   }
 
-  TemporaryDirectory directory;
-  HandClock clock;
+  test::TemporaryDirectory directory;
+  test::ManualClock clock;
   SystemRandom random;
   std::unique_ptr<SqliteStore> store;
   std::unique_ptr<Service> service;

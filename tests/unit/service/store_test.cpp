@@ -59,7 +59,7 @@ class StoreTest : public testing::Test {
       EXPECT_GT(newest_first[i - 1].created_at, newest_first[i].created_at) << i;
   }
 
-  TemporaryDirectory directory;
+  test::TemporaryDirectory directory;
   SystemClock clock;
   SystemRandom random;
 };

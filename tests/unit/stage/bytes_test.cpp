@@ -9,10 +9,12 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <latch>
 #include <random>
 #include <thread>
 
 #include "stage/spool.h"
+#include "support/eventually.h"
 #include "support/workbench.h"
 
 namespace {
@@ -366,22 +368,22 @@ TEST_F(BytesTest, WaitersContinueAfterAFreeze) {
   for (int round = 0; round < 20; ++round) {
     const std::string tx = "tx" + std::to_string(round);
     constexpr int kWriters = 3;
-    std::atomic<int> begun = 0, done = 0;
+    std::latch begun(kWriters + 1);
+    std::atomic<int> done = 0;
     std::vector<std::thread> writers;
     for (int i = 0; i < kWriters; ++i) {
       const std::string name = std::to_string(i);
       ASSERT_TRUE(bench.put(name, tx));
       writers.emplace_back([&, file = bench.find(name)] {
-        ++begun;
+        begun.arrive_and_wait();
         for (int at = 0; at < 300; ++at) EXPECT_TRUE(bench.stage->write(file, 0, "x"));
         ++done;
       });
     }
-    while (begun < kWriters) std::this_thread::yield();
+    begun.arrive_and_wait();
     EXPECT_TRUE(bench.stage->freeze(tx));
     // Not only when the publication ends, which may take hours.
-    for (int i = 0; i < 3000 && done < kWriters; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_EQ(done, kWriters);
+    EXPECT_TRUE(test::eventually([&] { return done == kWriters; }));
     ASSERT_TRUE(bench.stage->thaw(tx));
     for (auto& writer : writers) writer.join();
     if (HasFailure()) return;

@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 
 #include "stage/row_store.h"
+#include "support/eventually.h"
 #include "support/workbench.h"
 
 namespace {
@@ -60,17 +61,10 @@ std::string bytes_of(const std::string& path) {
 
 class OperationsLogTest : public testing::Test {
  protected:
-  OperationsLogTest() : directory_(testing::TempDir() + "playfs-log-XXXXXX") {
-    if (!mkdtemp(directory_.data())) std::abort();
-  }
-  ~OperationsLogTest() override {
-    std::error_code ignored;
-    fs::remove_all(directory_, ignored);
-  }
   std::unique_ptr<OperationsLog> open(std::uint64_t stage_id = 7) {
-    return std::move(OperationsLog::open(directory_, stage_id).value());
+    return std::move(OperationsLog::open(directory_.path(), stage_id).value());
   }
-  [[nodiscard]] std::string path(int file) const { return directory_ + OperationsLog::kFiles.at(file); }
+  [[nodiscard]] std::string path(int file) const { return directory_.path() + OperationsLog::kFiles.at(file); }
   static void write(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
   }
@@ -81,7 +75,7 @@ class OperationsLogTest : public testing::Test {
   }
   std::vector<std::string> found(std::uint64_t after = 0) { return payloads(open()->read(after).value().records); }
 
-  std::string directory_;
+  test::TemporaryDirectory directory_;
 };
 
 TEST_F(OperationsLogTest, RecordsComeBackInOrderAndOnlyThoseThatFollow) {
@@ -313,9 +307,7 @@ TEST_F(ReplayTest, WhileOthersWorkTheLogIsCheckpointedAndSpoolFilesAreRemoved) {
     return size;
   };
   // Soon, and without another operation.
-  for (int i = 0; i < 3000 && (log_size() > 2000 || bench.spool_files() > kThreads); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_LE(log_size(), 2000U);
+  EXPECT_TRUE(test::eventually([&] { return log_size() <= 2000 && bench.spool_files() <= kThreads; }));
   EXPECT_EQ(bench.spool_files(), std::size_t{kThreads});
   bench.reopen();
   for (int id = 0; id < kThreads; ++id) EXPECT_EQ(bench.read("t" + std::to_string(id)), std::to_string(kRounds - 1));

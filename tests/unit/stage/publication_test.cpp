@@ -1,6 +1,7 @@
 // Freezing, settling, thawing, moving the base and discarding.
 #include <atomic>
 #include <chrono>
+#include <latch>
 #include <thread>
 
 #include "support/workbench.h"
@@ -1160,12 +1161,12 @@ TEST_F(PublicationTest, DiscardBesideAMergeDropsAllOfItOrNothing) {
     ASSERT_TRUE(content);
     merged.paths.push_back({"marked", stage::MergedPath::Action::put, {}, *content});
     merged.conflicted = {{"marked", "both wrote it", true, ContentHash::of("<<<<<<<")}};
-    std::atomic<bool> begins = false;
+    std::latch begins(2);
     std::thread merging([&] {
-      begins = true;
+      begins.arrive_and_wait();
       EXPECT_TRUE(other.stage->integrate(revision_of("r2", base), merged, {RevisionId("r9")}));
     });
-    while (!begins) std::this_thread::yield();
+    begins.arrive_and_wait();
     std::this_thread::sleep_for(std::chrono::milliseconds(round));
     EXPECT_TRUE(other.stage->discard(""));
     merging.join();

@@ -1,10 +1,10 @@
 // Files that replace others: which bytes count when the process or the system ends.
 #include <fstream>
-#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "stage/repair.h"
+#include "support/eventually.h"
 #include "support/workbench.h"
 
 namespace playfs::stage {
@@ -121,8 +121,7 @@ TEST_F(ReplacingTest, TheOldBytesAreGivenUpWithoutAnotherOperation) {
   bench.housekeeping.patience = std::chrono::milliseconds(1);
   bench.reopen();
   replace("f", "new");
-  for (int i = 0; i < 3000 && bench.spool_files() > 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_EQ(bench.spool_files(), 1U);
+  EXPECT_TRUE(test::eventually([&] { return bench.spool_files() == 1; }));
   EXPECT_EQ(bench.read("f"), "new");
 }
 

@@ -127,7 +127,7 @@ TEST(Control, ARefusedRequestSaysWhy) {
   JsonObject result = parsed(mount.read_file("projects/new"));
   ASSERT_TRUE(result.find("error"));
   EXPECT_EQ(string_of(*result.find("error")->object(), "code"), "invalid_argument");
-  mount.network.close_for_good();
+  mount.network.cut();
   EXPECT_EQ(mount.write_file("projects/new", "{\"name\": \"x\"}").error().code, ErrorCode::unreachable);
   EXPECT_THAT(*mount.read_file("projects/new"), HasSubstr("unreachable"));
 }

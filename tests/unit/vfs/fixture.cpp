@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -14,89 +12,6 @@
 #include "wire/records.h"
 
 namespace playfs::vfs::test {
-
-TemporaryDirectory::TemporaryDirectory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "playfs-vfs-XXXXXX").string();
-  if (!::mkdtemp(pattern.data())) std::abort();
-  path_ = pattern;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-void HoldableTransport::hold(std::string part) {
-  MutexLock lock(mutex_);
-  held_part_ = std::move(part);
-}
-
-void HoldableTransport::open() {
-  std::vector<Waiting> held;
-  {
-    MutexLock lock(mutex_);
-    held_part_.clear();
-    held.swap(held_);
-  }
-  for (Waiting& waiting : held) {
-    if (waiting.answered->exchange(true)) continue;
-    pass(std::move(waiting.request), waiting.deadline, waiting.cancel, std::move(*waiting.done));
-  }
-}
-
-void HoldableTransport::change(std::function<void(const HttpRequest&, HttpResponse&)> change) {
-  MutexLock lock(mutex_);
-  change_ = std::make_shared<const std::function<void(const HttpRequest&, HttpResponse&)>>(std::move(change));
-}
-
-int HoldableTransport::count(const std::string& part) const {
-  MutexLock lock(mutex_);
-  return static_cast<int>(std::count_if(targets_.begin(), targets_.end(), [&](const std::string& target) {
-    return target.find(part) != std::string::npos;
-  }));
-}
-
-int HoldableTransport::held() const {
-  MutexLock lock(mutex_);
-  return static_cast<int>(held_.size());
-}
-
-void HoldableTransport::send(HttpRequest request, net::Deadline deadline, CancelToken cancel,
-                             Callback<HttpResponse> done) {
-  if (closed_) return done(fail(ErrorCode::unreachable, "the network is closed"));
-  bool hold = false;
-  {
-    MutexLock lock(mutex_);
-    targets_.push_back(request.target);
-    hold = !held_part_.empty() && request.target.find(held_part_) != std::string::npos;
-  }
-  if (!hold) return pass(std::move(request), deadline, std::move(cancel), std::move(done));
-  Waiting waiting{std::move(request),
-                  deadline,
-                  cancel,
-                  std::make_shared<Callback<HttpResponse>>(std::move(done)),
-                  std::make_shared<std::atomic<bool>>(false),
-                  {}};
-  waiting.on_cancel = cancel.on_cancel([kept = waiting.done, answered = waiting.answered] {
-    if (!answered->exchange(true)) (*kept)(fail(ErrorCode::interrupted, "cancelled"));
-  });
-  MutexLock lock(mutex_);
-  held_.push_back(std::move(waiting));
-}
-
-void HoldableTransport::pass(HttpRequest request, net::Deadline deadline, CancelToken cancel,
-                             Callback<HttpResponse> done) {
-  auto changed = [this, request, done = std::move(done)](Result<HttpResponse> response) mutable {
-    std::shared_ptr<const std::function<void(const HttpRequest&, HttpResponse&)>> change;
-    {
-      MutexLock lock(mutex_);
-      change = change_;
-    }
-    if (response && change) (*change)(request, *response);
-    done(std::move(response));
-  };
-  below_.send(request, deadline, std::move(cancel), std::move(changed));
-}
 
 void RecordedNotifications::entry_changed(NodeId parent, const std::string& name) {
   MutexLock lock(mutex_);
@@ -172,11 +87,11 @@ Mounted::Mounted(Service& service, const std::function<void(FileSystemOptions&)>
   remote::ClientOptions client_options;
   client_options.retry.attempts = 1;
   client_ = std::make_unique<remote::Client>(network, executor_, clock_, random_, client_options);
-  objects_ = std::move(*cache::ObjectStore::open(directory_.path() + "/objects"));
+  objects_ = std::move(*cache::ObjectStore::open(directory_ / "objects"));
   records_ = std::move(*cache::RecordIndex::open(directory_.path()));
   events_ = std::make_unique<content::EventLog>(clock_);
   FileSystemOptions options;
-  options.state_directory = state_directory.empty() ? directory_.path() + "/state" : state_directory;
+  options.state_directory = state_directory.empty() ? directory_ / "state" : state_directory;
   options.mount_source = "local:test";
   options.agent = "tester";
   options.uid = ::getuid();
@@ -300,14 +215,6 @@ Result<CommitResult> Mounted::commit(const std::string& path, const std::string&
   CommitRequest request;
   request.message = message;
   return await<CommitResult>([&](auto done) { fs_->commit(caller, entry.node, request, std::move(done)); });
-}
-
-bool eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 2000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
 }
 
 }  // namespace playfs::vfs::test

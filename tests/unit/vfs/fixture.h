@@ -1,8 +1,7 @@
 // A mount without a kernel: the real service in this process, and a file system over it whose operations the test calls
-// like the kernel. The connection between the two can be delayed or closed, and its responses changed.
+// like the kernel. The test decides what arrives on the connection between the two.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,60 +17,14 @@
 #include "remote/client.h"
 #include "runtime/local_playground.h"
 #include "runtime/local_transport.h"
+#include "support/eventually.h"
+#include "support/faulty_transport.h"
+#include "support/temporary_directory.h"
 #include "vfs/mount_file_system.h"
 
 namespace playfs::vfs::test {
 
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-/// Lets requests through unless the test says otherwise.
-class HoldableTransport final : public net::Transport {
- public:
-  explicit HoldableTransport(net::Transport& below) : below_(below) {}
-  ~HoldableTransport() override { open(); }
-
-  /// Requests whose target contains `part` are held until open().
-  void hold(std::string part);
-  void open();
-  void close_for_good() { closed_ = true; }  ///< from now on: unreachable
-  /// `change` is called with each response before it arrives.
-  void change(std::function<void(const HttpRequest&, HttpResponse&)> change);
-  /// Number of requests sent whose target contains `part`.
-  [[nodiscard]] int count(const std::string& part) const;
-  [[nodiscard]] int held() const;
-
-  void send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
-  [[nodiscard]] const std::string& origin() const override { return below_.origin(); }
-
- private:
-  struct Waiting {
-    HttpRequest request;
-    net::Deadline deadline;
-    CancelToken cancel;
-    std::shared_ptr<Callback<HttpResponse>> done;
-    std::shared_ptr<std::atomic<bool>> answered;
-    CancelToken::Registration on_cancel;
-  };
-  void pass(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done);
-
-  net::Transport& below_;
-  std::atomic<bool> closed_ = false;
-  mutable Mutex mutex_;
-  std::string held_part_ PLAYFS_GUARDED_BY(mutex_);
-  std::vector<Waiting> held_ PLAYFS_GUARDED_BY(mutex_);
-  std::vector<std::string> targets_ PLAYFS_GUARDED_BY(mutex_);
-  std::shared_ptr<const std::function<void(const HttpRequest&, HttpResponse&)>> change_ PLAYFS_GUARDED_BY(mutex_);
-};
+using playfs::test::eventually;
 
 /// Records the kernel notifications.
 class RecordedNotifications final : public KernelNotifier {
@@ -108,7 +61,7 @@ class Service {
   SystemRandom random;
 
  private:
-  TemporaryDirectory directory_;
+  playfs::test::TemporaryDirectory directory_;
   ThreadPool executor_{2};
   std::unique_ptr<runtime::LocalPlayground> playground_;
   std::unique_ptr<runtime::LocalTransport> transport_;
@@ -143,11 +96,11 @@ class Mounted {
   RecordedNotifications told;
 
  private:
-  TemporaryDirectory directory_;
+  playfs::test::TemporaryDirectory directory_;
   ThreadPool executor_{2};
 
  public:
-  HoldableTransport network;
+  playfs::test::FaultyTransport network;
 
  private:
   SystemClock clock_;
@@ -159,8 +112,5 @@ class Mounted {
   std::unique_ptr<content::Site> site_;
   std::unique_ptr<MountFileSystem> fs_;
 };
-
-/// Waits until it holds, for as long as a stuck test may take.
-bool eventually(const std::function<bool()>& holds);
 
 }  // namespace playfs::vfs::test

@@ -269,7 +269,7 @@ TEST(Waiting, IsNotNeededToListADirectory) {
 TEST(Away, WhatIsHereIsServedAndTheRestFailsWithAReason) {
   Service service;
   Held held(service);
-  held.mount.network.close_for_good();
+  held.mount.network.cut();
   EXPECT_EQ(held.mount.read_file(held.quick_file), "quick content\n");
   auto entry = held.mount.lookup(held.slow_directory, "f");
   ASSERT_FALSE(entry);

@@ -266,7 +266,7 @@ TEST(Work, ABranchIsLeftByAnUpdate) {
 TEST(Work, IsKeptAcrossMounts) {
   Service service;
   Project project(service);
-  TemporaryDirectory state;
+  playfs::test::TemporaryDirectory state;
   Entry before;
   {
     Mounted mount(service, {}, state.path());
@@ -282,7 +282,7 @@ TEST(Work, IsKeptAcrossMounts) {
 TEST(Work, OfAnotherProcessIsShownAsHead) {
   Service service;
   Project project(service);
-  TemporaryDirectory state;
+  playfs::test::TemporaryDirectory state;
   Mounted holder(service, {}, state.path());
   ASSERT_TRUE(holder.write_file(project.work + "/a.txt", "staged\n"));
   Mounted second(service, {}, state.path());
