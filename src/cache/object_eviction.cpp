@@ -109,7 +109,7 @@ Result<ObjectsUsage> trim_objects(const std::string& directory, std::uint64_t bu
   const UniqueFd alone(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!alone) return fail(error_from_errno(errno, "open " + directory));
   if (flock(alone.get(), LOCK_EX | LOCK_NB) != 0)
-    return fail(ErrorCode::busy, "another process is making room in " + directory);
+    return fail(ErrorCode::busy, "another process is evicting from " + directory);
 
   PLAYFS_TRY(auto objects, list_objects(directory));
   ObjectsUsage left = sum_of(objects);

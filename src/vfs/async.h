@@ -154,7 +154,8 @@ class Async {
       if constexpr (std::is_void_v<T>) return {};
       else return std::move(*outcome);
     }
-    // Succeeds for the driver whatever comes of it: that is the coroutine's to judge. The driver keeps it meanwhile.
+    // Reports success to the driver even if the wait failed: the coroutine looks at the outcome itself. The driver
+    // keeps the coroutine alive meanwhile.
     return missing(
         [wait = wait_.get(), fetch = std::move(wait_->fetch)](CancelToken cancel, Callback<void> done) mutable {
           fetch(std::move(cancel), [wait, done = std::move(done)](Status status) mutable {

@@ -28,7 +28,7 @@ Attempt<std::string> LateLinks::read(const OperationPtr& op, NodeId link, Attemp
   const Key key{link, op->caller.pid};
   const bool is_here = target || !target.error().fetch;
   const auto now = Clock::now();
-  // To be sent back from a second name of one path is an error.
+  // A second `stale` in one path lookup would reach the program as an error.
   const bool waits_here =
       op->noted(kWaitsHere) || (op->may_be_second && mount_.sent_back().has_found(op->caller.pid, link));
   std::chrono::milliseconds patience = kPatienceInReading;

@@ -82,8 +82,8 @@ OperationPtr operation(Mount& mount, Counted counted, const Caller& caller, std:
                                      mount.request_limit(), mount.sent_back().left(caller.pid));
 }
 
-/// Whether the kernel asks for it on its way along a path. Anything else comes when the way has ended.
-bool is_on_the_way(Counted counted) {
+/// Whether the kernel sends such requests while it resolves a path. After any other, the path is resolved.
+bool is_of_path_lookup(Counted counted) {
   return counted == Counted::lookup || counted == Counted::get_attributes || counted == Counted::read_link;
 }
 
@@ -100,7 +100,7 @@ Reply<T> still_on_the_way(Mount& mount, const Operation& op, Reply<T> reply) {
 template <class T, class F>
 void run(Mount& mount, Counted counted, const Caller& caller, NodeId node, F attempt, Reply<T> reply) {
   mount.metrics().count(counted);
-  if (!is_on_the_way(counted)) mount.sent_back().forget(caller.pid);
+  if (!is_of_path_lookup(counted)) mount.sent_back().forget(caller.pid);
   auto subject = [&mount, node] {
     NodePtr found = mount.nodes().find(node);
     return found ? found->path() : std::string();
@@ -115,7 +115,7 @@ template <class T, class F>
 void run_below(Mount& mount, Counted counted, const Caller& caller, NodeId node, const std::string& name, F attempt,
                Reply<T> reply, std::optional<NodeId> second = std::nullopt) {
   mount.metrics().count(counted);
-  if (!is_on_the_way(counted)) mount.sent_back().forget(caller.pid);
+  if (!is_of_path_lookup(counted)) mount.sent_back().forget(caller.pid);
   auto subject = [&mount, node, name] {
     NodePtr found = mount.nodes().find(node);
     return found ? found->path_below(name) : name;

@@ -147,7 +147,7 @@ std::optional<Notifications::Job> Notifications::next() {
     const bool would_wait = would_block(node, queue, kind);
     if (would_wait && kind == Kind::entry && knows_all_names_)
       job.by_all_names = names_wait_.try_emplace(node, Clock::now()).first->second + kNamesWait <= Clock::now();
-    if (would_wait && !job.by_all_names) continue;   // whoever releases the node makes it ready again
+    if (would_wait && !job.by_all_names) continue;   // releasing the node makes it ready again
     if (!job.by_all_names) names_wait_.erase(node);  // else the names behind it need not wait again
     queue.takes_names = kind == Kind::entry && receiver_ && !job.by_all_names;
     job.item = std::move(queue.items.front());

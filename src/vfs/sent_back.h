@@ -36,7 +36,8 @@ class SentBack {
     threads_[thread].until = now + left;
     is_any_ = true;
   }
-  /// The thread has asked for what ends the way along a path. Cheap where nobody is remembered.
+  /// The thread sent a request that is not part of a path lookup, so its path is resolved. Cheap while no thread is
+  /// remembered.
   void forget(pid_t thread) PLAYFS_EXCLUDES(mutex_) {
     if (!is_any_) return;
     MutexLock lock(mutex_);
@@ -74,7 +75,7 @@ class SentBack {
     Clock::time_point until;
     NodeId found = 0;
   };
-  /// What a thread spends between our answers, on a busy machine, until its call is over.
+  /// The longest time between our answer and the thread's next request in the same system call, on a busy machine.
   static constexpr std::chrono::seconds kBetween{10};
   mutable Mutex mutex_;
   std::map<pid_t, Thread> threads_ PLAYFS_GUARDED_BY(mutex_);

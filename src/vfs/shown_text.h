@@ -1,5 +1,5 @@
-// The text that a control file shows. Cheap to copy, thread-safe: however many read a record of megabytes, its text is
-// in no file's memory.
+// The text that a control file shows. Cheap to copy, thread-safe. A long text is an object on disk, read in pieces, so
+// many readers of a large record take no memory for it.
 #pragma once
 
 #include <cstdint>

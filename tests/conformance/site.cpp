@@ -70,7 +70,7 @@ Json Response::record() const {
 Site& Site::under_test() {
   static const std::unique_ptr<Site> site = [] {
     std::string url = environment("PLAYFS_CONFORMANCE_URL");
-    if (url.empty()) return open_own(environment("PLAYFS_CONFORMANCE_ROAD"));
+    if (url.empty()) return open_own(environment("PLAYFS_CONFORMANCE_ACCESS"));
     std::unique_ptr<Site> made(new Site());
     made->transport_ = take(net::CurlTransport::create(url, {}));
     if (std::string key = environment("PLAYFS_CONFORMANCE_KEY"); !key.empty()) made->key_ = key;
@@ -81,13 +81,13 @@ Site& Site::under_test() {
 
 std::unique_ptr<Site> Site::fresh() {
   if (!environment("PLAYFS_CONFORMANCE_URL").empty()) return nullptr;
-  return open_own(environment("PLAYFS_CONFORMANCE_ROAD"));
+  return open_own(environment("PLAYFS_CONFORMANCE_ACCESS"));
 }
 
-std::unique_ptr<Site> Site::open_own(const std::string& road) {
+std::unique_ptr<Site> Site::open_own(const std::string& access) {
   std::unique_ptr<Site> site(new Site());
   site->directory_.emplace();
-  if (road == "local") site->open_in_process();
+  if (access == "local") site->open_in_process();
   else site->start_server();
   return site;
 }

@@ -2,7 +2,8 @@
 //
 //   PLAYFS_CONFORMANCE_URL   a site to test, "https://example.org"; its data is below /.site/data
 //   PLAYFS_CONFORMANCE_KEY   an API key for that site; without it, cases about owners are skipped there
-//   PLAYFS_CONFORMANCE_ROAD  without a URL: "serve" for a `playfs serve` of our own, the binary that PLAYFS names (the
+//   PLAYFS_CONFORMANCE_ACCESS  without a URL: "serve" for a `playfs serve` of our own, the binary that PLAYFS names
+//   (the
 //                            default), "local" for our own service in the same process
 //
 // One run stays within the API document's write limits, so it can test a public site once an hour.
@@ -78,7 +79,7 @@ class Site {
 
  private:
   Site() = default;
-  static std::unique_ptr<Site> open_own(const std::string& road);
+  static std::unique_ptr<Site> open_own(const std::string& access);
   void open_in_process();
   void start_server();
   Response send_to(const std::string& method, const std::string& target, std::string body, HttpHeaders headers);

@@ -58,7 +58,7 @@ Result<JsonObject> request_body(const std::string& text, const Form& form) {
 
 Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string collection, JsonObject body) {
   auto create = [&mount, collection, body = std::move(body)](const CancelToken& cancel, Callback<RecordPartPtr> made) {
-    // The client's threads carry all responses: what it may take to store and to read this one is for others.
+    // Not on this thread: the client's threads carry all responses, and storing and parsing this one may take long.
     auto learn = [&mount, collection, cancel, made = std::move(made)](Result<Record> record) mutable {
       if (!record) return made(fail(std::move(record).error()));
       mount.executor().post(

@@ -57,7 +57,7 @@ Attempt<LookupResult> VirtualDirectory::lookup(const OperationPtr& op, const std
   if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "the name is longer than 255 bytes");
   auto here = child(op, name);
   if (here || !here.error().fetch) return here;
-  // Once somebody waits for the name with no lock held, so does everybody.
+  // If a caller waits for this name through a stand-in, without the directory's lock, this one gets a stand-in at once.
   if (op->noted(kTooLong) || is_awaited(name)) return stand_in(op, name);
   return missing(
       fetch_for_a_while(mount(), op, kLookupPatience, kLookupPatience, kTooLong, std::move(here).error().fetch));

@@ -53,9 +53,9 @@ Attempt<std::uint64_t> ToldSize::tell(const OperationPtr& op, Mount& mount, cons
     known = blob.size();
   }
   told_ = *known;
-  // The kernel takes a reply that overtook this one as the newer, so it would drop this one and keep no size at all.
-  // `stale` makes it look again, unseen by the program. If it may be looking again already, it has to do without: stat
-  // shows the reply itself, and the first read finds the end.
+  // If the kernel got another reply about this file while this request waited, it takes this one's attributes for
+  // outdated and is left without a size. `stale` makes it ask again, unseen by the program. If this may already be that
+  // retry, answer all the same: stat(2) shows this reply itself, and the first read finds the end.
   if (auto before = op->outcome<UnknownBefore>(); before && before->times != unknown_ && !op->may_be_second) {
     op->note(kRecorded);
     mount.sent_back().note(op->caller.pid);

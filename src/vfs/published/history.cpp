@@ -249,7 +249,7 @@ Attempt<RevisionAt> revision_at(Mount& mount, const OperationPtr& op, const Proj
                                 WallTime time) {
   RevisionAt at;
   std::set<RevisionId> seen;
-  /// Where a fetch has come to that went down the line.
+  /// How far a fetch has followed the line of first parents.
   struct End {
     RevisionId revision;
     bool settled = false;

@@ -84,7 +84,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
 
   /// Comparing files with the base may mean reading them, however large. Does that where waiting is allowed; the stage
   /// caches the answer.
-  [[nodiscard]] Attempt<void> weigh(const OperationPtr& op);
+  [[nodiscard]] Attempt<void> compare_changes(const OperationPtr& op);
   [[nodiscard]] Status describe(ProjectStatus& status);
   /// The staged changes and the base they apply to, as one consistent pair.
   [[nodiscard]] Result<std::vector<stage::Change>> staged(RevisionTreePtr& base) const;
@@ -124,7 +124,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   void keep_base() PLAYFS_EXCLUDES(mutex_);
   /// Asks the service for head, and waits until what it names is shown or known to be unavailable.
   Async<content::Head> ask_for_head();
-  /// What has been asked on the way of an update, each once.
+  /// What this update has requested so far, so that it requests each thing once.
   struct Updating {
     std::set<RevisionId> awaited, bases;
     bool checked_head = false, needs_publisher = false;

@@ -85,7 +85,7 @@ Attempt<void> WorkTree::check_may_commit(const OperationPtr& op) {
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   PLAYFS_ATTEMPT(auto pending, stage_->pending());
   if (pending) return {};  // the commit is queued and judged when its turn comes
-  PLAYFS_ATTEMPT_CHECK(weigh(op));
+  PLAYFS_ATTEMPT_CHECK(compare_changes(op));
   PLAYFS_ATTEMPT_CHECK(publish::check_resolved(*stage_));
   return {};
 }

@@ -9,9 +9,9 @@
 
 namespace playfs::vfs {
 
-Attempt<void> WorkTree::weigh(const OperationPtr& op) {
-  if (op->noted("weighed")) return {};
-  return missing(compare(op, "weighed", [self = shared_from_this()]() -> Status {
+Attempt<void> WorkTree::compare_changes(const OperationPtr& op) {
+  if (op->noted("compared changes")) return {};
+  return missing(compare(op, "compared changes", [self = shared_from_this()]() -> Status {
     PLAYFS_TRY([[maybe_unused]] auto changes, self->stage_->changes());
     PLAYFS_TRY([[maybe_unused]] auto conflicts, publish::unresolved(*self->stage_));
     return {};
@@ -48,7 +48,7 @@ Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
   status.project = project_.text();
   if (auto head = mount_.site().try_head(project_))
     status.head = head->shown.value_or(head->project.latest_revision).text();
-  PLAYFS_ATTEMPT_CHECK(weigh(op));
+  PLAYFS_ATTEMPT_CHECK(compare_changes(op));
   RevisionTreePtr base;
   PLAYFS_ATTEMPT(auto changes, staged(base));
   if (base) status.base = base->revision.id.text();
@@ -71,7 +71,7 @@ Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
 }
 
 Attempt<void> WorkTree::describe(const OperationPtr& op, ProjectStatus& status) {
-  PLAYFS_ATTEMPT_CHECK(weigh(op));
+  PLAYFS_ATTEMPT_CHECK(compare_changes(op));
   PLAYFS_ATTEMPT_CHECK(describe(status));
   return {};
 }
@@ -99,7 +99,7 @@ Status WorkTree::describe(ProjectStatus& status) {
 }
 
 Attempt<std::string> WorkTree::staged_word(const OperationPtr& op, const std::string& path) {
-  PLAYFS_ATTEMPT_CHECK(weigh(op));
+  PLAYFS_ATTEMPT_CHECK(compare_changes(op));
   PLAYFS_ATTEMPT(auto changes, stage_->changes());
   bool staged = false;
   for (const stage::Change& change : changes) {

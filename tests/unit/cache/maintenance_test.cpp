@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 std::string content(int number) { return std::string(10'000, 'x') + std::to_string(number); }
 
-class ObjectCare : public testing::Test {
+class ObjectMaintenance : public testing::Test {
  protected:
   std::unique_ptr<ObjectStore> open(ObjectStoreOptions options = {}) {
     return std::move(*ObjectStore::open(path_, options));
@@ -48,7 +48,7 @@ class ObjectCare : public testing::Test {
   const std::string path_ = directory_ / "objects";
 };
 
-TEST_F(ObjectCare, LeastRecentlyUsedGoesFirst) {
+TEST_F(ObjectMaintenance, LeastRecentlyUsedGoesFirst) {
   auto store = open();
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(store->put(content(i)));
@@ -63,7 +63,7 @@ TEST_F(ObjectCare, LeastRecentlyUsedGoesFirst) {
   for (int kept : {0, 1, 5, 6, 7, 8, 9}) EXPECT_TRUE(exists(kept)) << kept;
 }
 
-TEST_F(ObjectCare, BeingReadIsAUse) {
+TEST_F(ObjectMaintenance, BeingReadIsAUse) {
   {
     auto store = open();
     for (int i = 0; i < 4; ++i) ASSERT_TRUE(store->put(content(i)));
@@ -75,7 +75,7 @@ TEST_F(ObjectCare, BeingReadIsAUse) {
   EXPECT_FALSE(exists(1));
 }
 
-TEST_F(ObjectCare, AnOpenObjectStaysReadable) {
+TEST_F(ObjectMaintenance, AnOpenObjectStaysReadable) {
   auto store = open();
   auto object = store->put(content(1));
   ASSERT_TRUE(object);
@@ -84,7 +84,7 @@ TEST_F(ObjectCare, AnOpenObjectStaysReadable) {
   EXPECT_EQ((*object)->read(0, 100'000).value(), content(1));
 }
 
-TEST_F(ObjectCare, AStoreKeepsItselfWithinItsBudget) {
+TEST_F(ObjectMaintenance, AStoreKeepsItselfWithinItsBudget) {
   constexpr std::uint64_t budget = 200'000;
   auto store = open({.budget = budget});
   for (int i = 0; i < 200; ++i) {
@@ -95,14 +95,14 @@ TEST_F(ObjectCare, AStoreKeepsItselfWithinItsBudget) {
   EXPECT_GT(bytes(), budget / 2) << "no more goes than has to";
 }
 
-TEST_F(ObjectCare, WhatAnotherProcessWroteCounts) {
+TEST_F(ObjectMaintenance, WhatAnotherProcessWroteCounts) {
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(open()->put(content(i)));
   // Starts as if it had written enough already.
   ASSERT_TRUE(open({.budget = 100'000, .written_before = 100'000})->put(content(40)));
   EXPECT_LE(bytes(), 100'000U);
 }
 
-TEST_F(ObjectCare, RoomIsMadeOnceAnotherProcessIsDoneWithIt) {
+TEST_F(ObjectMaintenance, EvictionHappensOnceAnotherProcessIsDoneWithIt) {
   constexpr std::uint64_t budget = 100'000;
   test::ManualClock clock;
   test::ManualExecutor executor(clock);
@@ -120,7 +120,7 @@ TEST_F(ObjectCare, RoomIsMadeOnceAnotherProcessIsDoneWithIt) {
   EXPECT_FALSE(executor.until_next()) << "and then there is nothing left to do";
 }
 
-TEST_F(ObjectCare, AStoreMakesRoomBeforeItEnds) {
+TEST_F(ObjectMaintenance, AStoreEvictsBeforeItEnds) {
   test::ManualClock clock;
   test::ManualExecutor executor(clock);
   auto store = open({.budget = 100'000, .executor = &executor});
@@ -130,7 +130,7 @@ TEST_F(ObjectCare, AStoreMakesRoomBeforeItEnds) {
   EXPECT_LE(bytes(), 100'000U);
 }
 
-TEST_F(ObjectCare, SmallObjectsCountWithWhatTheyTakeOnDisk) {
+TEST_F(ObjectMaintenance, SmallObjectsCountWithWhatTheyTakeOnDisk) {
   constexpr std::uint64_t budget = 20'000;
   auto store = open({.budget = budget});
   for (int i = 0; i < 1'000; ++i) {
@@ -139,7 +139,7 @@ TEST_F(ObjectCare, SmallObjectsCountWithWhatTheyTakeOnDisk) {
   }
 }
 
-TEST_F(ObjectCare, AnUnreadableDirectoryIsNotEmpty) {
+TEST_F(ObjectMaintenance, AnUnreadableDirectoryIsNotEmpty) {
   auto store = open();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(store->put(content(i)));
   // No descriptor is left, as under load.
@@ -154,7 +154,7 @@ TEST_F(ObjectCare, AnUnreadableDirectoryIsNotEmpty) {
   EXPECT_FALSE(measured) << measured->objects;
 }
 
-TEST_F(ObjectCare, VerifyFindsDamageAndIsNoUse) {
+TEST_F(ObjectMaintenance, VerifyFindsDamageAndIsNoUse) {
   auto store = open();
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(store->put(content(i)));
@@ -172,7 +172,7 @@ TEST_F(ObjectCare, VerifyFindsDamageAndIsNoUse) {
   EXPECT_TRUE(*store->verify(ContentHash::of("never there"))) << "what is not there is not damaged";
 }
 
-TEST_F(ObjectCare, ClearLeavesNothing) {
+TEST_F(ObjectMaintenance, ClearLeavesNothing) {
   auto store = open();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(store->put(content(i)));
   flip_bit(1);
@@ -184,12 +184,12 @@ TEST_F(ObjectCare, ClearLeavesNothing) {
   EXPECT_TRUE(exists(1));
 }
 
-TEST_F(ObjectCare, ADirectoryThatIsNotThereIsEmpty) {
+TEST_F(ObjectMaintenance, ADirectoryThatIsNotThereIsEmpty) {
   EXPECT_EQ(measure_objects(path_)->objects, 0U);
   EXPECT_TRUE(clear_objects(path_));
 }
 
-class RecordCare : public testing::Test {
+class RecordMaintenance : public testing::Test {
  protected:
   std::unique_ptr<RecordIndex> open(std::uint64_t budget = UINT64_MAX) {
     return std::move(*RecordIndex::open(directory_.path(), {.budget = budget, .clock = &clock_}));
@@ -207,7 +207,7 @@ class RecordCare : public testing::Test {
 
 constexpr std::uint64_t kBudget = 1'000'000;
 
-TEST_F(RecordCare, RecordsStayWithinTheirBudget) {
+TEST_F(RecordMaintenance, RecordsStayWithinTheirBudget) {
   auto index = open(kBudget);
   for (int i = 0; i < 400; ++i) {
     clock_.advance(std::chrono::seconds(1));
@@ -219,7 +219,7 @@ TEST_F(RecordCare, RecordsStayWithinTheirBudget) {
   EXPECT_GT(index->usage().bytes, kBudget / 2);
 }
 
-TEST_F(RecordCare, DelayedWritesCountWhenWritten) {
+TEST_F(RecordMaintenance, DelayedWritesCountWhenWritten) {
   test::ManualExecutor executor(clock_);
   constexpr std::uint64_t budget = 400'000;
   auto index =
@@ -233,7 +233,7 @@ TEST_F(RecordCare, DelayedWritesCountWhenWritten) {
   EXPECT_LE(open()->usage().bytes, budget + budget / kShareBetweenTrims + 20'000);
 }
 
-TEST_F(RecordCare, WhatIsReadOrPinnedStays) {
+TEST_F(RecordMaintenance, WhatIsReadOrPinnedStays) {
   auto index = open(kBudget);
   for (int i = 0; i < 10; ++i) store(*index, i);
   index->pin("another", "site", "revisions", "2");
@@ -252,7 +252,7 @@ TEST_F(RecordCare, WhatIsReadOrPinnedStays) {
   EXPECT_FALSE(has(*index, 0));
 }
 
-TEST_F(RecordCare, ListsGoLast) {
+TEST_F(RecordMaintenance, ListsGoLast) {
   auto index = open(kBudget);
   std::vector<ListedRecord> list;
   for (int i = 0; i < 20'000; ++i) list.push_back({"id-" + std::to_string(i), WallTime{i}, "a name", ""});
@@ -262,7 +262,7 @@ TEST_F(RecordCare, ListsGoLast) {
   EXPECT_TRUE(index->list("site", "projects").empty());
 }
 
-TEST_F(RecordCare, UsageAndVerify) {
+TEST_F(RecordMaintenance, UsageAndVerify) {
   auto index = open();
   for (int i = 0; i < 5; ++i) store(*index, i);
   const RecordsUsage usage = index->usage();
@@ -282,7 +282,7 @@ TEST_F(RecordCare, UsageAndVerify) {
   EXPECT_EQ(index->verify().damaged, 0U);
 }
 
-TEST_F(RecordCare, ClearingUnderAnIndexThatIsOpen) {
+TEST_F(RecordMaintenance, ClearingUnderAnIndexThatIsOpen) {
   auto index = open();
   store(*index, 1);
   RecordIndex::clear(directory_.path());
