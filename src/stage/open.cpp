@@ -11,10 +11,10 @@
 #include <unordered_set>
 
 #include "base/log.h"
-#include "stage/begun.h"
-#include "stage/entry_codec.h"
-#include "stage/lost_found.h"
 #include "stage/stage_state.h"
+#include "stage/store/begun.h"
+#include "stage/store/entry_codec.h"
+#include "stage/store/lost_found.h"
 
 namespace playfs::stage {
 

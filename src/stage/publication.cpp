@@ -3,9 +3,9 @@
 #include <iterator>
 
 #include "model/plan.h"
-#include "stage/entry_codec.h"
 #include "stage/ignore.h"
 #include "stage/rebase.h"
+#include "stage/store/entry_codec.h"
 
 namespace playfs::stage {
 

@@ -10,7 +10,6 @@
 // Opening a stage of many files is no slower: missing files show in the list of the spool, and a size is checked when
 // its file is first opened (Spool::descriptor).
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include <algorithm>
 
@@ -19,11 +18,6 @@
 #include "stage/stage_state.h"
 
 namespace playfs::stage {
-
-std::uint64_t boot_of_system() {
-  auto id = read_file("/proc/sys/kernel/random/boot_id", 100);
-  return id ? XXH3_64bits(id->data(), id->size()) : 0;
-}
 
 void Stage::State::put_size(Batch& batch, const SpoolFilePtr& file, std::uint64_t size, std::uint64_t synced) {
   rows->put_size({file->number(), size, boot, synced});

@@ -12,11 +12,11 @@
 
 #include "base/mutex.h"
 #include "stage/at_once.h"
-#include "stage/housekeeper.h"
 #include "stage/inode.h"
-#include "stage/row_store.h"
-#include "stage/spool.h"
 #include "stage/stage.h"
+#include "stage/store/housekeeper.h"
+#include "stage/store/row_store.h"
+#include "stage/store/spool.h"
 #include "stage/verdicts.h"
 
 namespace playfs::stage {

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "directory.h"
 #include "fuzz.h"
-#include "stage/operations_log.h"
+#include "stage/store/operations_log.h"
 
 using namespace playfs;
 using namespace playfs::stage;

@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-#include "stage/spool.h"
+#include "stage/store/spool.h"
 #include "support/workbench.h"
 
 namespace {

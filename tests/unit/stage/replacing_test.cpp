@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "stage/repair.h"
+#include "stage/store/repair.h"
 #include "support/workbench.h"
 
 namespace playfs::stage {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "stage/operations_log.h"
-#include "stage/tables.h"
+#include "stage/store/operations_log.h"
+#include "stage/store/tables.h"
 
 namespace playfs::stage {
 

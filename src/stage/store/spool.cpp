@@ -1,4 +1,4 @@
-#include "stage/spool.h"
+#include "stage/store/spool.h"
 
 #include <dirent.h>
 #include <fcntl.h>

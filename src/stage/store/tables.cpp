@@ -1,7 +1,7 @@
-#include "stage/tables.h"
+#include "stage/store/tables.h"
 
 #include "base/random.h"
-#include "stage/entry_codec.h"
+#include "stage/store/entry_codec.h"
 
 namespace playfs::stage {
 
@@ -60,7 +60,7 @@ void bind_text_or_null(Statement& statement, int index, std::string_view value) 
   else statement.bind(index, value);
 }
 
-Error damaged(std::string_view what) {
+Error bad_database(std::string_view what) {
   return Error{ErrorCode::corrupt, "the stage's database is damaged: " + std::string(what)};
 }
 
@@ -79,7 +79,7 @@ Result<Tables> Tables::open(const std::string& path, bool may_create) {
   if (version == 0) {
     PLAYFS_TRY(Statement tables_there, tables.database_.prepare("SELECT 1 FROM sqlite_schema"));
     PLAYFS_TRY(bool any, tables_there.step());
-    if (any || !may_create) return fail(damaged("not a database of staged changes"));
+    if (any || !may_create) return fail(bad_database("not a database of staged changes"));
     tables_there.reset();
     PLAYFS_CHECK(tables.create_schema());
   }
@@ -145,7 +145,7 @@ Status Tables::prepare() {
 Result<Tables::LogState> Tables::log_state() {
   PLAYFS_TRY(Statement select, database_.prepare("SELECT stage_id, folded FROM operations_log"));
   PLAYFS_TRY(bool row, select.step());
-  if (!row) return fail(damaged("no record of its operations log"));
+  if (!row) return fail(bad_database("no record of its operations log"));
   return LogState{unsigned_of(select.integer(0)), unsigned_of(select.integer(1))};
 }
 
@@ -298,7 +298,7 @@ Result<std::vector<InodeRow>> Tables::inodes() {
     row.ino = unsigned_of(select.integer(0));
     std::int64_t kind = select.integer(1);
     if (kind < 0 || kind > static_cast<std::int64_t>(Kind::block_device))
-      return fail(damaged("a file of unknown kind"));
+      return fail(bad_database("a file of unknown kind"));
     row.kind = static_cast<Kind>(kind);
     row.metadata.permissions = static_cast<unsigned>(select.integer(2));
     row.metadata.uid = static_cast<uid_t>(select.integer(3));
@@ -333,7 +333,7 @@ Result<std::vector<RescuedRow>> Tables::rescued() {
     PLAYFS_TRY(bool more, select.step());
     if (!more) return rows;
     auto entry = decode_entry(select.text(4));
-    if (!entry) return fail(damaged("an unreadable entry"));
+    if (!entry) return fail(bad_database("an unreadable entry"));
     RescuedRow row;
     row.revision = select.text(0);
     row.path = select.text(1);
@@ -371,16 +371,17 @@ Result<std::vector<FrozenFile>> Tables::pending() {
     FrozenFile file;
     file.path = select.text(0);
     std::int64_t mode = select.integer(1);
-    if (mode < 0 || mode > static_cast<std::int64_t>(FileMode::symlink)) return fail(damaged("a file of unknown mode"));
+    if (mode < 0 || mode > static_cast<std::int64_t>(FileMode::symlink))
+      return fail(bad_database("a file of unknown mode"));
     file.mode = static_cast<FileMode>(mode);
     file.size = unsigned_of(select.integer(3));
     if (select.is_null(4)) {
       auto hash = ContentHash::parse(select.text(2));
-      if (!hash) return fail(damaged("a pending file without a hash"));
+      if (!hash) return fail(bad_database("a pending file without a hash"));
       file.hash = *hash;
     } else {
       file.published = decode_entry(select.text(4));
-      if (!file.published) return fail(damaged("an unreadable entry"));
+      if (!file.published) return fail(bad_database("an unreadable entry"));
     }
     file.spool = unsigned_of(select.integer(5));
     file.target = select.text(6);
