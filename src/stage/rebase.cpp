@@ -8,6 +8,12 @@ WallTime time_of_revision(const RevisionTree& revision, const Clock& clock) {
   return revision.revision.created_at == WallTime() ? clock.wall() : revision.revision.created_at;
 }
 
+Error in_the_way(const std::vector<std::string>& obstructed) {
+  std::string message = obstructed.front() + " is local-only and in the way of a published file";
+  if (obstructed.size() > 1) message += " (and " + std::to_string(obstructed.size() - 1) + " more)";
+  return Error{ErrorCode::busy, std::move(message), "move it out of the way"};
+}
+
 Status Rebase::run() {
   PLAYFS_CHECK(state_.settle_replacements(batch_));
   now_ = state_.clock.wall();

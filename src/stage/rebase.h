@@ -136,6 +136,9 @@ class Rebase {
   std::set<const Inode*> anchored_, rescued_;
 };
 
+/// What Rebase::obstructed means, to a person.
+Error in_the_way(const std::vector<std::string>& obstructed);
+
 /// When the content of a revision was created, for mtimes.
 WallTime time_of_revision(const RevisionTree& revision, const Clock& clock);
 

@@ -133,7 +133,7 @@ Rebase::Share Rebase::share_that_follows(const std::string& path, const Tree::Ch
 
 InodePtr Rebase::make_partial(Inode& parent, const std::string& name, const std::string& path,
                               const Tree::Child* lower) {
-  std::uint64_t ino = state_.take_ino(batch_);
+  std::uint64_t ino = state_.numbers.take_ino(batch_);
   static const Tree::Child nothing = std::make_unique<Tree::Directory>();
   InodePtr partial = state_.make_lower(path, as_directory(lower) ? *lower : nothing, next_, ino);
   const LowerDirectory* shown = as_directory(lower);

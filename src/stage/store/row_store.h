@@ -40,6 +40,8 @@ class Batch {
   /// batch has changed in it meanwhile.
   [[nodiscard]] bool secures(std::uint64_t ino) { return secured_.insert(ino).second; }
   [[nodiscard]] Status commit();
+  /// For adding changes.
+  [[nodiscard]] Rows& rows() const { return *rows_; }
 
  private:
   friend class Rows;
