@@ -163,16 +163,16 @@ Result<SpoolFilePtr> Stage::State::begin_change(Inode& inode, std::uint64_t keep
     // In every round: while this thread waited or copied, a new base may have superseded the inode.
     PLAYFS_CHECK(inode.check_may_change());
     if (inode.is_below()) return fail(still_below());
-    if (gate_closed || inode.switching) {
+    if (gate.is_closed() || inode.switching) {
       PLAYFS_CHECK(AtOnce::may_wait());
-      moved_on.wait(mutex);
+      gate.wait(mutex);
       continue;
     }
     if (!frozen.contains(inode.spool->number())) break;
     PLAYFS_CHECK(unfreeze(inode, keep));
   }
   ++inode.writers;
-  ++writers;
+  gate.enter();
   ++inode.generation;
   inode.measured = false;
   changed();
@@ -181,7 +181,6 @@ Result<SpoolFilePtr> Stage::State::begin_change(Inode& inode, std::uint64_t keep
 
 void Stage::State::end_change(Inode& inode, bool done) {
   --inode.writers;
-  --writers;
   ++inode.generation;
   inode.measured = false;
   changed();
@@ -190,7 +189,7 @@ void Stage::State::end_change(Inode& inode, bool done) {
     inode.metadata.mtime = inode.metadata.ctime = clock.wall();
     inode.times_ahead = true;
   }
-  if (gate_closed) moved_on.notify_all();
+  gate.leave();
 }
 
 Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
@@ -198,7 +197,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   SpoolFilePtr old = inode.spool;
   std::uint64_t size = std::min(keep, inode.size);
   if (size > 0) PLAYFS_CHECK(AtOnce::may_wait());
-  SpoolFilePtr fresh = new_spool_file(false);
+  SpoolFilePtr fresh = new_spool_file();
   fresh->is_partial = size > 0;
   const Metadata metadata = inode.metadata;
   inode.switching = true;
@@ -213,7 +212,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   }();
   mutex.lock();
   inode.switching = false;
-  moved_on.notify_all();
+  gate.wake();
   if (!copied) return copied;
   if (inode.spool != old || !frozen.contains(old->number())) return {};  // settled or returned to the stage meanwhile
   if (inode.has_row) {
@@ -294,9 +293,9 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
     MutexLock locked(mutex);
     if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
     if (inode->kind != Kind::file) return fail(ErrorCode::invalid_argument, "not a regular file");
-    while (gate_closed || inode->switching) {
+    while (gate.is_closed() || inode->switching) {
       PLAYFS_CHECK(AtOnce::may_wait());
-      moved_on.wait(mutex);
+      gate.wait(mutex);
     }
     PLAYFS_CHECK(inode->check_may_change());
     // Synced or required bytes are not truncated in place: a power loss could take them while a row still names them.
@@ -321,7 +320,7 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
 }
 
 Status Stage::State::empty_out(Inode& inode) {
-  SpoolFilePtr fresh = new_spool_file(false);
+  SpoolFilePtr fresh = new_spool_file();
   WallTime now = clock.wall();
   if (!is_removed(inode)) {
     Batch batch = rows->begin();
@@ -353,7 +352,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
     MutexLock lock(state.mutex);
     if (inode->kind != Kind::file || !inode->lies_at(from)) return {};
     PLAYFS_CHECK(inode->check_may_change());
-    fresh = state.new_spool_file(false);
+    fresh = state.new_spool_file();
     fresh->is_partial = size > 0;
   }
   SharedFd fd;

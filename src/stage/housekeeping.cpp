@@ -1,4 +1,4 @@
-// Work that follows an answered operation: checkpointing the log, removing spool files.
+// Work that follows an answered operation: checkpointing the log, removing spool files; and making room on a full disk.
 #include "base/log.h"
 #include "stage/stage_state.h"
 
@@ -59,6 +59,27 @@ bool Stage::State::remove_given_up() {
   rows->forget_given_up(numbers);
   rows->forget_sizes(numbers);
   return true;
+}
+
+bool Stage::State::make_room(bool for_removal) {
+  {
+    MutexLock locked(mutex);
+    reserve.give_up();
+  }
+  static_cast<void>(settle_replacements());
+  // SQLite's log after a failed checkpoint, and spool files, may hold the space that the next checkpoint needs.
+  for (int tries = 0; tries < 2; ++tries) {
+    auto checkpointed = rows->checkpoint_all();
+    auto emptied = rows->empty_database_log();
+    remove_given_up();
+    if (checkpointed && emptied) break;
+    log_debug("checkpoint on a full disk: " + (checkpointed ? emptied : checkpointed).error().message);
+  }
+  if (for_removal) return true;
+  MutexLock locked(mutex);
+  if (reserve.keep(*rows)) return true;
+  reserve.give_up();
+  return false;
 }
 
 void Stage::State::end_housekeeping() {

@@ -9,17 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "stage/spool.h"
 #include "stage/stage.h"
+#include "stage/store/spool.h"
 
 namespace playfs::stage {
-
-struct Metadata {
-  unsigned permissions = 0;
-  uid_t uid = 0;
-  gid_t gid = 0;
-  WallTime atime, mtime, ctime;
-};
 
 struct Child {
   InodePtr inode;

@@ -63,7 +63,7 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
   if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name already exists");
 
   Batch batch = rows->begin();
-  std::uint64_t ino = take_ino(batch);
+  std::uint64_t ino = numbers.take_ino(batch);
   auto inode = std::make_shared<Inode>(ino, kind);
   WallTime now = clock.wall();
   inode->metadata = {creation.permissions & 07777, creation.uid, creation.gid, now, now, now};
@@ -79,7 +79,7 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
   }
   // The row names the spool file already, so that the first write needs no row.
   if (kind == Kind::file) {
-    inode->spool = new_spool_file(false);
+    inode->spool = new_spool_file();
     name_spool_file(batch, *inode->spool);
   }
   touch(batch, *directory, now);
@@ -134,7 +134,7 @@ Result<InodePtr> Stage::prepare(const Bytes& content, FileMode mode) {
   {
     MutexLock lock(state.mutex);
     Batch batch = state.rows->begin();
-    std::uint64_t ino = state.take_ino(batch);
+    std::uint64_t ino = state.numbers.take_ino(batch);
     PLAYFS_CHECK(batch.commit());
     inode = std::make_shared<Inode>(ino, mode == FileMode::symlink ? Kind::symlink : Kind::file);
     WallTime now = state.clock.wall();
@@ -143,7 +143,7 @@ Result<InodePtr> Stage::prepare(const Bytes& content, FileMode mode) {
     if (mode != FileMode::symlink) permissions &= ~state.options.umask;
     inode->metadata = {permissions, owner.uid, owner.gid, now, now, now};
     if (mode == FileMode::symlink) inode->target = std::move(target);
-    else inode->spool = state.new_spool_file(false);
+    else inode->spool = state.new_spool_file();
     if (inode->spool) inode->spool->is_partial = content.size() > 0;
   }
   // No other thread knows the inode: neither lock nor gate is needed.
@@ -191,11 +191,15 @@ Status Stage::unlink(const InodePtr& directory, std::string_view name) {
 Status Stage::State::unlink(const InodePtr& directory, std::string_view name) {
   PLAYFS_TRY(InodePtr inode, existing(*directory, name));
   if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
+  return remove_name(directory, name, *inode);
+}
+
+Status Stage::State::remove_name(const InodePtr& directory, std::string_view name, Inode& inode) {
   WallTime now = clock.wall();
   Batch batch = rows->begin();
   touch(batch, *directory, now);
   drop_name(batch, *directory, name);
-  drop_link(batch, *inode, now);
+  drop_link(batch, inode, now);
   PLAYFS_CHECK(batch.commit());
   detach(*directory, name);
   changed();
@@ -211,15 +215,7 @@ Status Stage::State::remove_directory(const InodePtr& directory, std::string_vie
   if (!inode->is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
   load_directory(*inode);
   if (!inode->directory->children.empty()) return fail(ErrorCode::not_empty, "the directory is not empty");
-  WallTime now = clock.wall();
-  Batch batch = rows->begin();
-  touch(batch, *directory, now);
-  drop_name(batch, *directory, name);
-  drop_link(batch, *inode, now);
-  PLAYFS_CHECK(batch.commit());
-  detach(*directory, name);
-  changed();
-  return {};
+  return remove_name(directory, name, *inode);
 }
 
 Status Stage::rename(const InodePtr& from, std::string_view name, const InodePtr& to, std::string_view new_name,
@@ -232,24 +228,6 @@ Status Stage::rename(const InodePtr& from, std::string_view name, const InodePtr
 }
 
 namespace {
-/// What is in conflict below a directory moves with it. `moves`: from where to where, all at once.
-void move_conflicts(Stage::State& state, Batch& batch,
-                    const std::map<std::string, std::string>& moves) PLAYFS_NO_ANALYSIS {
-  auto follow = [&](std::string& path) {
-    auto is_above = [&](const auto& move) { return path.starts_with(move.first + '/'); };
-    auto move = std::find_if(moves.begin(), moves.end(), is_above);
-    if (move != moves.end()) path.replace(0, move->first.size(), move->second);
-  };
-  std::vector<Conflicted> list = state.conflicted;
-  for (auto& each : list) {
-    follow(each.path);
-    follow(each.beside);
-  }
-  if (list == state.conflicted) return;
-  state.put_conflicted(list);
-  batch.after_commit([&state, list = std::move(list)]() PLAYFS_NO_ANALYSIS { state.conflicted = list; });
-}
-
 /// Whether `inside` is `directory` or anywhere below it.
 bool is_within(const Inode* inside, const Inode& directory) {
   for (; inside; inside = inside->names.empty() ? nullptr : inside->names[0].directory) {
@@ -290,12 +268,12 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
   secure(batch, *moved);
   if (moved->is_directory()) {
     secure_tree(batch, *moved);
-    move_conflicts(*this, batch, {{join_path(*path(*from), name), join_path(*path(*to), new_name)}});
+    notes.move_conflicts(batch, {{join_path(*path(*from), name), join_path(*path(*to), new_name)}});
   }
   rows->touch(moved->ino, moved->metadata.mtime, now);
   if (target) {
     drop_link(batch, *target, now);
-    hand_on_conflicts(batch, *target, *moved);
+    notes.hand_on_conflicts(batch, *target, *moved);
   }
   drop_name(batch, *from, name);
   rows->put_entry(to->ino, new_name, moved->ino);
@@ -337,7 +315,7 @@ Status Stage::State::exchange(const InodePtr& from, std::string_view name, const
     rows->touch(inode->ino, inode->metadata.mtime, now);
   }
   const std::string here = join_path(*path(*from), name), there = join_path(*path(*to), new_name);
-  move_conflicts(*this, batch, {{here, there}, {there, here}});
+  notes.move_conflicts(batch, {{here, there}, {there, here}});
   rows->put_entry(from->ino, name, other->ino);
   rows->put_entry(to->ino, new_name, one->ino);
   PLAYFS_CHECK(batch.commit());

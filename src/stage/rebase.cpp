@@ -8,6 +8,12 @@ WallTime time_of_revision(const RevisionTree& revision, const Clock& clock) {
   return revision.revision.created_at == WallTime() ? clock.wall() : revision.revision.created_at;
 }
 
+Error in_the_way(const std::vector<std::string>& obstructed) {
+  std::string message = obstructed.front() + " is local-only and in the way of a published file";
+  if (obstructed.size() > 1) message += " (and " + std::to_string(obstructed.size() - 1) + " more)";
+  return Error{ErrorCode::busy, std::move(message), "move it out of the way"};
+}
+
 Status Rebase::run() {
   PLAYFS_CHECK(state_.settle_replacements(batch_));
   now_ = state_.clock.wall();
@@ -101,23 +107,27 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
   std::size_t told = invalidations.size();
   for (const auto& name : names) {
     auto found = in.children.find(name);
-    InodePtr child = found == in.children.end() ? nullptr : found->second.inode;
-    std::string below = join_path(path, name);
+    const Spot at{directory,
+                  name,
+                  join_path(path, name),
+                  found == in.children.end() ? nullptr : found->second.inode,
+                  child_of(before, name),
+                  child_of(after, name)};
     bool is_there = false;
-    bool is_directory = child && child->is_directory();
-    if (has_put_below(below) && !is_directory) {
-      PLAYFS_TRY(is_there, visit_to_be_directory(directory, name, below, child, after));
-    } else if (auto decided = decisions_.find(below); decided != decisions_.end()) {
-      PLAYFS_TRY(is_there, visit_decided(directory, name, below, child, before, after, *decided->second));
-    } else if (!child) {
-      is_there = visit_nothing(directory, name, below, after);
-    } else if (child->is_directory()) {
-      PLAYFS_TRY(is_there, visit_directory(directory, name, below, child, before, after, yields));
+    bool is_directory = at.child && at.child->is_directory();
+    if (has_put_below(at.path) && !is_directory) {
+      PLAYFS_TRY(is_there, visit_to_be_directory(at));
+    } else if (auto decided = decisions_.find(at.path); decided != decisions_.end()) {
+      PLAYFS_TRY(is_there, visit_decided(at, *decided->second));
+    } else if (!at.child) {
+      is_there = visit_nothing(at);
+    } else if (is_directory) {
+      PLAYFS_TRY(is_there, visit_directory(at, yields));
     } else {
-      PLAYFS_TRY(is_there, visit_file(directory, name, below, child, before, after));
+      PLAYFS_TRY(is_there, visit_file(at));
     }
     if (is_there) visited.has_names = true;
-    else if (child) visited.lost_names = true;
+    else if (at.child) visited.lost_names = true;
   }
   bool names_changed = std::any_of(invalidations.begin() + static_cast<std::ptrdiff_t>(told), invalidations.end(),
                                    [&](const Invalidation& each) { return each.directory == directory; });
@@ -131,121 +141,134 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
   return visited;
 }
 
-Result<bool> Rebase::visit_directory(const InodePtr& parent, const std::string& name, const std::string& path,
-                                     const InodePtr& child, const LowerDirectory* before, const LowerDirectory* after,
-                                     bool yields) {
-  const Tree::Child* becomes = child_of(after, name);
-  bool file_comes = as_file(becomes) && follows_(path, nullptr);
+Result<bool> Rebase::visit_directory(const Spot& at, bool yields) {
+  bool file_comes = as_file(at.becomes) && follows_(at.path, nullptr);
   PLAYFS_TRY(Visited visited,
-             visit(child, path, as_directory(child_of(before, name)), as_directory(becomes), yields || file_comes));
-  bool may_go = visited.lost_names || !child->has_row || yields || file_comes;
-  if (as_directory(becomes) || visited.has_names || !may_go) {
-    if (file_comes) obstructed.push_back(path);
+             visit(at.child, at.path, as_directory(at.before), as_directory(at.becomes), yields || file_comes));
+  bool may_go = visited.lost_names || !at.child->has_row || yields || file_comes;
+  if (as_directory(at.becomes) || visited.has_names || !may_go) {
+    if (file_comes) obstructed.push_back(at.path);
     return true;
   }
-  remove(parent, name, child);
-  if (file_comes) appear(parent, name, path, *becomes);
-  else if (becomes) hide(parent, name);  // a file that was deleted here before the directory came stays deleted
+  remove(at);
+  if (file_comes) appear(at);
+  else if (at.becomes) hide(at);  // a file that was deleted here before the directory came stays deleted
   return file_comes;
 }
 
-Result<bool> Rebase::visit_file(const InodePtr& parent, const std::string& name, const std::string& path,
-                                const InodePtr& child, const LowerDirectory* before, const LowerDirectory* after) {
-  const Tree::Child* becomes = child_of(after, name);
-  const FileEntry* file = as_file(becomes);
-  PLAYFS_CHECK(state_.measure(*child));
-  if (!follows_(path, child.get())) {
-    const FileEntry* was = as_file(child_of(before, name));
+Result<bool> Rebase::visit_file(const Spot& at) {
+  const FileEntry* file = as_file(at.becomes);
+  PLAYFS_CHECK(state_.measure(*at.child));
+  if (!follows_(at.path, at.child.get())) {
+    const FileEntry* was = as_file(at.before);
     // Of a directory only content that would appear needs the place.
-    bool wants_place = file      ? !(was && was->same_content_and_mode(*file))
-                       : becomes ? share_that_follows(path, *becomes) != Share::none
-                                 : false;
-    if (wants_place) obstructed.push_back(path);
-    if (wants_place && !file) shut_out.insert(path);
-    keep_bytes(child, path);
+    bool wants_place = file         ? !(was && was->same_content_and_mode(*file))
+                       : at.becomes ? share_that_follows(at.path, *at.becomes) != Share::none
+                                    : false;
+    if (wants_place) obstructed.push_back(at.path);
+    if (wants_place && !file) shut_out.insert(at.path);
+    keep_bytes(at.child, at.path);
     return true;
   }
-  if (!becomes) {
-    remove(parent, name, child);
+  if (!at.becomes) {
+    remove(at);
     return false;
   }
-  bool is_same =
-      file && published_mode(*child) == file->mode &&
-      (child->is_below() ? same_content(*child->lower.entry, *file) : state_.has_bytes_of(*child, path, *file));
-  if (is_same) anchor(child, path, *file);
-  else replace(parent, name, path, child, *becomes);
+  bool is_same = file && published_mode(*at.child) == file->mode &&
+                 (at.child->is_below() ? same_content(*at.child->lower.entry, *file)
+                                       : state_.has_bytes_of(*at.child, at.path, *file));
+  if (is_same) anchor(at.child, at.path, *file);
+  else replace(at);
   return true;
 }
 
-Result<bool> Rebase::visit_decided(const InodePtr& parent, const std::string& name, const std::string& path,
-                                   const InodePtr& child, const LowerDirectory* before, const LowerDirectory* after,
-                                   const MergedPath& decided) {
-  const Tree::Child* becomes = child_of(after, name);
+Result<bool> Rebase::visit_decided(const Spot& at, const MergedPath& decided) {
   bool is_put = decided.action == MergedPath::Action::put;
-  bool is_directory = child && child->is_directory();
+  bool is_directory = at.child && at.child->is_directory();
   // A fifo, socket or device is local-only; the merge saw nothing there.
-  if (child && !is_directory && !is_publishable(*child)) {
-    if (is_put) obstructed.push_back(path);
-    if (is_put) shut_out.insert(path);
+  if (at.child && !is_directory && !is_publishable(*at.child)) {
+    if (is_put) obstructed.push_back(at.path);
+    if (is_put) shut_out.insert(at.path);
     return true;
   }
   if (is_directory) {
-    // A file put there covers a directory of that name in the new base.
-    PLAYFS_TRY(bool stays, visit_directory(parent, name, path, child, before, is_put ? nullptr : after, is_put));
+    Spot there = at;
+    if (is_put) there.becomes = nullptr;  // a file put there covers a directory of that name in the new base
+    PLAYFS_TRY(bool stays, visit_directory(there, is_put));
     if (!is_put) return stays;
     if (stays) {
-      obstructed.push_back(path);
-      misplaced.insert(path);
+      obstructed.push_back(at.path);
+      misplaced.insert(at.path);
       return true;
     }
   }
   if (!is_put) {
-    if (becomes) {
-      state_.touch(batch_, *parent, now_);
-      if (!parent->directory->whiteouts.contains(name)) hide(parent, name);
+    if (at.becomes) {
+      state_.touch(batch_, *at.parent, now_);
+      if (!at.parent->directory->whiteouts.contains(at.name)) hide(at);
     }
-    if (child) lose_name(child);
-    if (child && !becomes && parent->has_row) state_.rows->drop_entry(parent->ino, name);
-    if (child) {
-      batch_.after_commit([this, parent, name]() PLAYFS_NO_ANALYSIS { state_.detach(*parent, name); });
-      invalidations.push_back({parent, name, child});
+    if (at.child) lose_name(at.child);
+    if (at.child && !at.becomes && at.parent->has_row) state_.rows->drop_entry(at.parent->ino, at.name);
+    if (at.child) {
+      batch_.after_commit([this, at]() PLAYFS_NO_ANALYSIS { state_.detach(*at.parent, at.name); });
+      invalidations.push_back({at.parent, at.name, at.child});
     }
     return false;
   }
-  state_.touch(batch_, *parent, now_);
-  InodePtr replaced = is_directory ? nullptr : child;
+  state_.touch(batch_, *at.parent, now_);
+  InodePtr replaced = is_directory ? nullptr : at.child;
   if (replaced) lose_name(replaced);
   put_row(decided, replaced);
-  state_.rows->put_entry(parent->ino, name, decided.content->ino);
-  batch_.after_commit([this, parent, name, replaced, fresh = decided.content]() PLAYFS_NO_ANALYSIS {
-    std::uint64_t place = replaced ? parent->directory->children.find(name)->second.cookie : 0;
-    if (replaced) state_.detach(*parent, name);
-    state_.attach(*parent, name, fresh);
-    if (replaced) state_.keep_place(*parent, name, place);
+  state_.rows->put_entry(at.parent->ino, at.name, decided.content->ino);
+  batch_.after_commit([this, at, replaced, fresh = decided.content]() PLAYFS_NO_ANALYSIS {
+    std::uint64_t place = replaced ? at.parent->directory->children.find(at.name)->second.cookie : 0;
+    if (replaced) state_.detach(*at.parent, at.name);
+    state_.attach(*at.parent, at.name, fresh);
+    if (replaced) state_.keep_place(*at.parent, at.name, place);
   });
-  invalidations.push_back({parent, name, child});
+  invalidations.push_back({at.parent, at.name, at.child});
   return true;
 }
 
-Result<bool> Rebase::visit_to_be_directory(const InodePtr& parent, const std::string& name, const std::string& path,
-                                           const InodePtr& child, const LowerDirectory* after) {
-  const Tree::Child* becomes = child_of(after, name);
-  if (child) {
-    PLAYFS_CHECK(state_.measure(*child));
-    bool goes =
-        is_publishable(*child) && (decisions_.contains(path) || (!as_file(becomes) && follows_(path, child.get())));
+Result<bool> Rebase::visit_to_be_directory(const Spot& at) {
+  if (at.child) {
+    PLAYFS_CHECK(state_.measure(*at.child));
+    bool goes = is_publishable(*at.child) &&
+                (decisions_.contains(at.path) || (!as_file(at.becomes) && follows_(at.path, at.child.get())));
     if (!goes) {
-      obstructed.push_back(path);
-      misplaced.insert(path);
+      obstructed.push_back(at.path);
+      misplaced.insert(at.path);
       return true;
     }
-    lose_name(child);
-    batch_.after_commit([this, parent, name]() PLAYFS_NO_ANALYSIS { state_.detach(*parent, name); });
+    lose_name(at.child);
+    batch_.after_commit([this, at]() PLAYFS_NO_ANALYSIS { state_.detach(*at.parent, at.name); });
   }
-  state_.touch(batch_, *parent, now_);
-  InodePtr made = make_partial(*parent, name, path, becomes);
-  batch_.after_commit([this, parent, name, made]() PLAYFS_NO_ANALYSIS { state_.attach(*parent, name, made); });
-  invalidations.push_back({parent, name, child});
+  state_.touch(batch_, *at.parent, now_);
+  InodePtr made = make_partial(*at.parent, at.name, at.path, at.becomes);
+  batch_.after_commit([this, at, made]() PLAYFS_NO_ANALYSIS { state_.attach(*at.parent, at.name, made); });
+  invalidations.push_back({at.parent, at.name, at.child});
+  return true;
+}
+
+bool Rebase::visit_nothing(const Spot& at) {
+  Share share = at.becomes ? share_that_follows(at.path, *at.becomes) : Share::none;
+  bool is_hidden = at.parent->directory->whiteouts.contains(at.name);
+  if (at.becomes && share == Share::none) {
+    if (!is_hidden) hide(at);
+    return false;
+  }
+  if (is_hidden) {
+    state_.rows->drop_entry(at.parent->ino, at.name);
+    batch_.after_commit([at] { at.parent->directory->whiteouts.erase(at.name); });
+  }
+  if (!at.becomes) return false;
+  if (share == Share::all) {
+    appear(at);
+    return true;
+  }
+  InodePtr partial = make_partial(*at.parent, at.name, at.path, at.becomes);
+  batch_.after_commit([this, at, partial]() PLAYFS_NO_ANALYSIS { state_.attach(*at.parent, at.name, partial); });
+  invalidations.push_back({at.parent, at.name, nullptr});
   return true;
 }
 
@@ -271,30 +294,6 @@ std::set<std::string, std::less<>> Rebase::decided_names(const std::string& path
     names.emplace(below.substr(0, below.find('/')));
   }
   return names;
-}
-
-bool Rebase::visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
-                           const LowerDirectory* after) {
-  const Tree::Child* becomes = child_of(after, name);
-  Share share = becomes ? share_that_follows(path, *becomes) : Share::none;
-  bool is_hidden = parent->directory->whiteouts.contains(name);
-  if (becomes && share == Share::none) {
-    if (!is_hidden) hide(parent, name);
-    return false;
-  }
-  if (is_hidden) {
-    state_.rows->drop_entry(parent->ino, name);
-    batch_.after_commit([parent, name] { parent->directory->whiteouts.erase(name); });
-  }
-  if (!becomes) return false;
-  if (share == Share::all) {
-    appear(parent, name, path, *becomes);
-    return true;
-  }
-  InodePtr partial = make_partial(*parent, name, path, becomes);
-  batch_.after_commit([this, parent, name, partial]() PLAYFS_NO_ANALYSIS { state_.attach(*parent, name, partial); });
-  invalidations.push_back({parent, name, nullptr});
-  return true;
 }
 
 }  // namespace playfs::stage

@@ -61,6 +61,14 @@ class Rebase {
 
  private:
   using LowerDirectory = Tree::Directory;
+  /// A name in a directory.
+  struct Spot {
+    InodePtr parent;
+    std::string name, path;
+    InodePtr child;                        ///< what the tree has there; nullptr: nothing
+    const Tree::Child* before = nullptr;   ///< what the old base has there
+    const Tree::Child* becomes = nullptr;  ///< what the new base has there
+  };
   struct Visited {
     bool has_names = false;   ///< something is left in it
     bool lost_names = false;  ///< something was removed from it
@@ -74,22 +82,14 @@ class Rebase {
   /// `yields`: a file is to replace the directory or one above it, so empty directories go.
   [[nodiscard]] Result<Visited> visit(const InodePtr& directory, const std::string& path, const LowerDirectory* before,
                                       const LowerDirectory* after, bool yields) PLAYFS_REQUIRES(state_.mutex);
-  /// Returns whether anything is left at the path.
-  [[nodiscard]] Result<bool> visit_directory(const InodePtr& parent, const std::string& name, const std::string& path,
-                                             const InodePtr& child, const LowerDirectory* before,
-                                             const LowerDirectory* after, bool yields) PLAYFS_REQUIRES(state_.mutex);
-  [[nodiscard]] Result<bool> visit_file(const InodePtr& parent, const std::string& name, const std::string& path,
-                                        const InodePtr& child, const LowerDirectory* before,
-                                        const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+  /// Each returns whether anything is left at the path.
+  [[nodiscard]] Result<bool> visit_directory(const Spot& at, bool yields) PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Result<bool> visit_file(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
   /// A path with a decision.
-  [[nodiscard]] Result<bool> visit_decided(const InodePtr& parent, const std::string& name, const std::string& path,
-                                           const InodePtr& child, const LowerDirectory* before,
-                                           const LowerDirectory* after, const MergedPath& decided)
-      PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Result<bool> visit_decided(const Spot& at, const MergedPath& decided) PLAYFS_REQUIRES(state_.mutex);
   /// A path that must become a directory because something is put below it.
-  [[nodiscard]] Result<bool> visit_to_be_directory(const InodePtr& parent, const std::string& name,
-                                                   const std::string& path, const InodePtr& child,
-                                                   const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Result<bool> visit_to_be_directory(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] bool visit_nothing(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
   /// Where decisions below a directory start, if there are any: check with is_below().
   [[nodiscard]] Decisions::const_iterator first_below(const std::string& path) const;
   [[nodiscard]] bool is_below(Decisions::const_iterator at, const std::string& path) const;
@@ -97,18 +97,13 @@ class Rebase {
   [[nodiscard]] std::set<std::string, std::less<>> decided_names(const std::string& path) const;
   /// Writes the row of what is put, with owner and permissions of what it replaces; the caller writes the name.
   void put_row(const MergedPath& decided, const InodePtr& replaced) PLAYFS_REQUIRES(state_.mutex);
-  [[nodiscard]] bool visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
-                                   const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
 
-  void remove(const InodePtr& parent, const std::string& name, const InodePtr& child) PLAYFS_REQUIRES(state_.mutex);
-  void replace(const InodePtr& parent, const std::string& name, const std::string& path, const InodePtr& child,
-               const Tree::Child& by) PLAYFS_REQUIRES(state_.mutex);
+  void remove(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
+  void replace(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
   /// Another object for the same row: the path keeps its number, owner and permissions.
-  void replace_row(const InodePtr& parent, const std::string& name, const std::string& path, const InodePtr& child,
-                   const Tree::Child& by) PLAYFS_REQUIRES(state_.mutex);
-  void appear(const InodePtr& parent, const std::string& name, const std::string& path, const Tree::Child& child)
-      PLAYFS_REQUIRES(state_.mutex);
-  void hide(const InodePtr& parent, const std::string& name) PLAYFS_REQUIRES(state_.mutex);
+  void replace_row(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
+  void appear(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
+  void hide(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] Share share_that_follows(const std::string& path, const Tree::Child& child) const;
   /// A directory of which only a part appears, or in which something is put; `lower` may be nullptr.
   [[nodiscard]] InodePtr make_partial(Inode& parent, const std::string& name, const std::string& path,
@@ -135,6 +130,9 @@ class Rebase {
   /// Files whose content location is decided already: a file with several names is visited several times.
   std::set<const Inode*> anchored_, rescued_;
 };
+
+/// What Rebase::obstructed means, to a person.
+Error in_the_way(const std::vector<std::string>& obstructed);
 
 /// When the content of a revision was created, for mtimes.
 WallTime time_of_revision(const RevisionTree& revision, const Clock& clock);

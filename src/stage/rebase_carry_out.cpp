@@ -53,42 +53,42 @@ void Rebase::touch_what_lost_names() {
   }
 }
 
-void Rebase::remove(const InodePtr& parent, const std::string& name, const InodePtr& child) {
-  lose_name(child);
-  if (parent->has_row) state_.rows->drop_entry(parent->ino, name);
-  batch_.after_commit([this, parent, name]() PLAYFS_NO_ANALYSIS { state_.detach(*parent, name); });
-  invalidations.push_back({parent, name, child});
+void Rebase::remove(const Spot& at) {
+  lose_name(at.child);
+  if (at.parent->has_row) state_.rows->drop_entry(at.parent->ino, at.name);
+  batch_.after_commit([this, at]() PLAYFS_NO_ANALYSIS { state_.detach(*at.parent, at.name); });
+  invalidations.push_back({at.parent, at.name, at.child});
 }
 
-void Rebase::appear(const InodePtr& parent, const std::string& name, const std::string& path,
-                    const Tree::Child& child) {
-  batch_.after_commit([this, parent, name, path, &child]()
-                          PLAYFS_NO_ANALYSIS { state_.attach(*parent, name, state_.make_lower(path, child, next_)); });
-  if (invalidations.empty() || invalidations.back().directory != parent || invalidations.back().name != name)
-    invalidations.push_back({parent, name, nullptr});
-}
-
-void Rebase::replace(const InodePtr& parent, const std::string& name, const std::string& path, const InodePtr& child,
-                     const Tree::Child& by) {
-  bool is_only_name = child->names.size() == 1;
-  if (is_only_name && child->has_row && as_file(&by)) return replace_row(parent, name, path, child, by);
-  std::uint64_t ino = is_only_name && !child->has_row ? child->ino : 0;
-  lose_name(child);
-  if (parent->has_row) state_.rows->drop_entry(parent->ino, name);
-  batch_.after_commit([this, parent, name, path, &by, ino]() PLAYFS_NO_ANALYSIS {
-    std::uint64_t place = parent->directory->children.find(name)->second.cookie;
-    state_.detach(*parent, name);
-    state_.attach(*parent, name,
-                  ino != 0 ? state_.make_lower(path, by, next_, ino) : state_.make_lower(path, by, next_));
-    state_.keep_place(*parent, name, place);
+void Rebase::appear(const Spot& at) {
+  batch_.after_commit([this, at]() PLAYFS_NO_ANALYSIS {
+    state_.attach(*at.parent, at.name, state_.make_lower(at.path, *at.becomes, next_));
   });
-  invalidations.push_back({parent, name, child});
+  if (invalidations.empty() || invalidations.back().directory != at.parent || invalidations.back().name != at.name)
+    invalidations.push_back({at.parent, at.name, nullptr});
 }
 
-void Rebase::replace_row(const InodePtr& parent, const std::string& name, const std::string& path,
-                         const InodePtr& child, const Tree::Child& by) {
-  const FileEntry& entry = *as_file(&by);
-  InodePtr fresh = state_.make_lower(path, by, next_, child->ino);
+void Rebase::replace(const Spot& at) {
+  bool is_only_name = at.child->names.size() == 1;
+  if (is_only_name && at.child->has_row && as_file(at.becomes)) return replace_row(at);
+  std::uint64_t ino = is_only_name && !at.child->has_row ? at.child->ino : 0;
+  lose_name(at.child);
+  if (at.parent->has_row) state_.rows->drop_entry(at.parent->ino, at.name);
+  batch_.after_commit([this, at, ino]() PLAYFS_NO_ANALYSIS {
+    std::uint64_t place = at.parent->directory->children.find(at.name)->second.cookie;
+    state_.detach(*at.parent, at.name);
+    state_.attach(*at.parent, at.name,
+                  ino != 0 ? state_.make_lower(at.path, *at.becomes, next_, ino)
+                           : state_.make_lower(at.path, *at.becomes, next_));
+    state_.keep_place(*at.parent, at.name, place);
+  });
+  invalidations.push_back({at.parent, at.name, at.child});
+}
+
+void Rebase::replace_row(const Spot& at) {
+  const InodePtr& child = at.child;
+  const FileEntry& entry = *as_file(at.becomes);
+  InodePtr fresh = state_.make_lower(at.path, *at.becomes, next_, child->ino);
   fresh->metadata.uid = child->metadata.uid;
   fresh->metadata.gid = child->metadata.gid;
   if (child->kind == Kind::file && fresh->kind == Kind::file) {
@@ -97,27 +97,27 @@ void Rebase::replace_row(const InodePtr& parent, const std::string& name, const 
     fresh->metadata.permissions = permissions;
   }
   bool only_mode = child->is_below() && same_content(*child->lower.entry, entry);
-  fresh->metadata.mtime = only_mode ? child->metadata.mtime : time_of(path);
+  fresh->metadata.mtime = only_mode ? child->metadata.mtime : time_of(at.path);
   fresh->metadata.atime = fresh->metadata.mtime;
   fresh->metadata.ctime = now_;
   InodeRow row = state_.row_of(*fresh);
   row.lower_revision.clear();
   state_.rows->put_inode(row);
-  batch_.after_commit([this, parent, name, child, fresh]() PLAYFS_NO_ANALYSIS {
-    std::uint64_t place = parent->directory->children.find(name)->second.cookie;
-    state_.release(*child);
-    state_.detach(*parent, name);
+  batch_.after_commit([this, at, fresh]() PLAYFS_NO_ANALYSIS {
+    std::uint64_t place = at.parent->directory->children.find(at.name)->second.cookie;
+    state_.release(*at.child);
+    state_.detach(*at.parent, at.name);
     fresh->has_row = true;
-    state_.attach(*parent, name, fresh);
-    state_.keep_place(*parent, name, place);
+    state_.attach(*at.parent, at.name, fresh);
+    state_.keep_place(*at.parent, at.name, place);
   });
   supersede(child);
-  invalidations.push_back({parent, name, child});
+  invalidations.push_back({at.parent, at.name, child});
 }
 
-void Rebase::hide(const InodePtr& parent, const std::string& name) {
-  state_.rows->put_entry(parent->ino, name, 0);
-  batch_.after_commit([parent, name] { parent->directory->whiteouts.insert(name); });
+void Rebase::hide(const Spot& at) {
+  state_.rows->put_entry(at.parent->ino, at.name, 0);
+  batch_.after_commit([at] { at.parent->directory->whiteouts.insert(at.name); });
 }
 
 Rebase::Share Rebase::share_that_follows(const std::string& path, const Tree::Child& child) const {
@@ -133,7 +133,7 @@ Rebase::Share Rebase::share_that_follows(const std::string& path, const Tree::Ch
 
 InodePtr Rebase::make_partial(Inode& parent, const std::string& name, const std::string& path,
                               const Tree::Child* lower) {
-  std::uint64_t ino = state_.take_ino(batch_);
+  std::uint64_t ino = state_.numbers.take_ino(batch_);
   static const Tree::Child nothing = std::make_unique<Tree::Directory>();
   InodePtr partial = state_.make_lower(path, as_directory(lower) ? *lower : nothing, next_, ino);
   const LowerDirectory* shown = as_directory(lower);

@@ -21,9 +21,6 @@ namespace {
 bool has_unsafe_bytes(const Inode& inode) { return inode.kind == Kind::file && inode.spool && !inode.spool->is_safe(); }
 }  // namespace
 
-Stage::State::State(StageOptions given, const Clock& clock)
-    : options(std::move(given)), clock(clock), boot(options.boot ? *options.boot : boot_of_system()) {}
-
 Result<std::optional<Stage::State::Replacement>> Stage::State::replacement(Inode& moved, const Inode& target) {
   if (!has_unsafe_bytes(moved) || target.kind != Kind::file) return std::optional<Replacement>();
   Replacement found{moved.spool, nullptr, moved.spool->changes, {}};
@@ -116,65 +113,6 @@ void Stage::State::look_after_replacements() {
   bool at_once = waiting >= options.housekeeping.removals;
   if (housekeeper->has_thread()) return housekeeper->want_removal(at_once);
   if (at_once) settle_or_warn();
-}
-
-Status Stage::State::load_replacements() {
-  PLAYFS_TRY(auto stored, rows->stored().replacements());
-  if (stored.empty()) return {};
-  std::unordered_map<std::uint64_t, Inode*> by_spool;
-  for (const auto& [ino, inode] : by_ino) {
-    if (inode->spool) by_spool.emplace(inode->spool->number(), inode);
-  }
-  auto old_file = [&](std::uint64_t number) PLAYFS_NO_ANALYSIS -> SpoolFilePtr {
-    if (number == 0) return nullptr;
-    if (auto known = frozen.find(number); known != frozen.end()) return known->second;
-    return file_of_earlier_run(number);
-  };
-  std::vector<std::string> lost;
-  for (auto& row : stored) {
-    auto found = by_spool.find(row.spool);
-    if (found == by_spool.end()) continue;
-    Inode& inode = *found->second;
-    bool is_whole = false;
-    if (row.boot == boot) {
-      struct stat attributes {};
-      auto fd = spool->descriptor(*inode.spool, false);
-      if (!fd && !inode.spool->is_lost) return fail(fd.error());
-      if (fd && *fd && fstat((*fd)->get(), &attributes) != 0)
-        return fail(error_from_errno(errno, "stat a staged file"));
-      is_whole = fd && *fd && static_cast<std::uint64_t>(attributes.st_size) >= row.size;
-      if (!is_whole) lost.push_back(path(inode).value_or(""));
-    }
-    SpoolFilePtr old = old_file(row.old_spool);
-    if (is_whole) {
-      const std::uint64_t changes = inode.spool->changes;
-      replacements.emplace(row.spool, Replacement{inode.spool, std::move(old), changes, std::move(row)});
-      continue;
-    }
-    const RevisionTreePtr revision = base;
-    const FileEntry* entry = row.old_path.empty() || !revision ? nullptr : revision->tree.file_at(row.old_path);
-    if (!old && !entry) continue;  // nothing to go back to
-    const std::uint64_t number = row.spool;
-    inode.spool = std::move(old);
-    if (entry) inode.lower = {revision, row.old_path, entry};
-    inode.metadata.ctime = clock.wall();
-    const Name& name = inode.names[0];
-    returned.emplace_back(number, name.directory->directory->children.find(name.text)->second.inode);
-  }
-  tell_of_lost(std::move(lost));
-  return {};
-}
-
-Status Stage::State::record_returned() {
-  if (returned.empty()) return {};
-  Batch batch = rows->begin();
-  for (const auto& [number, inode] : returned) {
-    rows->put_inode(row_of(*inode));
-    rows->drop_replacement(number);
-  }
-  PLAYFS_CHECK(batch.commit());
-  returned.clear();
-  return {};
 }
 
 }  // namespace playfs::stage

@@ -10,20 +10,13 @@
 // Opening a stage of many files is no slower: missing files show in the list of the spool, and a size is checked when
 // its file is first opened (Spool::descriptor).
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include <algorithm>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "stage/stage_state.h"
 
 namespace playfs::stage {
-
-std::uint64_t boot_of_system() {
-  auto id = read_file("/proc/sys/kernel/random/boot_id", 100);
-  return id ? XXH3_64bits(id->data(), id->size()) : 0;
-}
 
 void Stage::State::put_size(Batch& batch, const SpoolFilePtr& file, std::uint64_t size, std::uint64_t synced) {
   rows->put_size({file->number(), size, boot, synced});
@@ -81,37 +74,6 @@ Status Stage::State::note_sizes(const std::vector<InodePtr>& inodes) {
     PLAYFS_CHECK(batch.commit());
   }
   return {};
-}
-
-Status Stage::State::load_sizes() {
-  PLAYFS_TRY(auto stored, rows->stored().sizes());
-  for (const SizeRow& row : stored) {
-    known_sizes[row.spool] = {row.least(boot), row.synced, 0};
-  }
-  return {};
-}
-
-SpoolFilePtr Stage::State::file_of_earlier_run(std::uint64_t number) {
-  auto file = std::make_shared<SpoolFile>(spool, number, true);
-  file->is_of_earlier_run();
-  if (auto known = known_sizes.find(number); known != known_sizes.end()) {
-    file->noted = known->second;
-    file->noted.changes = file->changes;
-    file->expected = file->noted.size;
-  }
-  return file;
-}
-
-void Stage::State::tell_of_lost(std::vector<std::string> names) {
-  if (names.empty()) return;
-  std::sort(names.begin(), names.end());
-  const std::string what = std::to_string(names.size()) + " staged files are missing from " + options.directory +
-                           "/spool and cannot be read: " + names.front() + (names.size() > 1 ? ", …" : "");
-  log_warning(what);
-  if (found_lost) found_lost->message += "; " + what;
-  else
-    found_lost = Error{ErrorCode::corrupt, what,
-                       "\"playfs status\" lists them; restore their bytes, rewrite them, or playfs discard them"};
 }
 
 std::vector<LostFile> Stage::State::lost_files() {

@@ -33,13 +33,12 @@
 #include "base/result.h"
 #include "model/bytes.h"
 #include "model/tree.h"
+#include "stage/store/values.h"
 
 namespace playfs::stage {
 
 class Inode;  // opaque; identified by address while alive, by Attributes::ino forever
 using InodePtr = std::shared_ptr<Inode>;
-
-enum class Kind { file, directory, symlink, fifo, socket, character_device, block_device };
 
 struct Attributes {
   std::uint64_t ino = 0;  ///< stable across forget and remount
@@ -85,17 +84,6 @@ struct Change {
   bool pending = false;  ///< part of the publication in progress
 };
 
-/// One file of a frozen layer.
-struct FrozenFile {
-  std::string path;
-  FileMode mode = FileMode::regular;
-  ContentHash hash;  ///< of the bytes; unset if `published` is set
-  std::uint64_t size = 0;
-  std::optional<FileEntry> published;  ///< set if the bytes are the base's (moved, chmod-ed): the entry to carry over
-  std::uint64_t spool = 0;             ///< otherwise: its frozen spool file, if there are bytes
-  std::string target;                  ///< of a symbolic link, unless `published` is set
-};
-
 /// A staged file whose bytes were lost behind our back: it cannot be read, and keeps a commit from publishing it.
 struct LostFile {
   std::string path;
@@ -123,22 +111,6 @@ struct Frozen {
 /// "(state)".
 inline constexpr const char* kStatePath = "/(state)";
 
-/// A path that an update or a merge left in conflict, to be resolved before the next commit.
-struct Conflicted {
-  std::string path;
-  std::string reason;               ///< for a person
-  bool has_markers = false;         ///< the file was left with conflict markers
-  std::optional<ContentHash> left;  ///< of the bytes that were left there; nullopt: there was no file
-  /// A file on one side and a directory on the other: the path of their version. Resolved once nothing is there.
-  std::string beside = {};
-  /// Inode of the file that was left, or of one renamed over it since; finds the file after a move. 0: unknown.
-  std::uint64_t ino = 0;
-  /// What is at the path is local-only, never meant to be published. Resolved once that is gone too, or the next commit
-  /// is told to take it.
-  bool is_kept_here = false;
-  bool operator==(const Conflicted&) const = default;
-};
-
 /// What was found at a path. It is unchanged as long as the path yields the same again.
 struct Seen {
   InodePtr inode;                ///< nullptr: nothing, or a directory
@@ -160,14 +132,6 @@ struct MergedPath {
   std::optional<Seen> seen;
   InodePtr content;  ///< from Stage::prepare()
 };
-
-/// Why a path is published despite the ignore rules, though the base does not have it.
-enum class TrackedAs {
-  taken_in,   ///< a revision that was merged in has it: a commit without it deletes what its parent has
-  staged,     ///< it was staged before a rule would have ignored it
-  discarded,  ///< as taken_in, and it was discarded while the merge goes on; a new file there follows the rules
-};
-using Tracked = std::map<std::string, TrackedAs, std::less<>>;
 
 /// A merge of the staged changes with a new base, applied together with the change of base.
 struct Merged {

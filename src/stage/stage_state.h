@@ -1,8 +1,8 @@
 // The implementation of Stage: its state in memory, and the steps that operations consist of.
 //
 // An operation checks, writes its rows in one batch, and changes memory only when that is committed, so a full disk
-// leaves everything as it was. The mutex is released for the bytes: calls that change a spool file are counted in
-// `writers`, of the inode and of the stage, for which copy-on-write and freeze wait.
+// leaves everything as it was. The mutex is released for the bytes: calls that change a spool file are counted by
+// the inode and by the gate, for which copy-on-write and freeze wait.
 #pragma once
 
 #include <atomic>
@@ -12,48 +12,21 @@
 
 #include "base/mutex.h"
 #include "stage/at_once.h"
-#include "stage/housekeeper.h"
 #include "stage/inode.h"
-#include "stage/row_store.h"
-#include "stage/spool.h"
+#include "stage/merge_notes.h"
 #include "stage/stage.h"
+#include "stage/store/housekeeper.h"
+#include "stage/store/numbers.h"
+#include "stage/store/reserve.h"
+#include "stage/store/row_store.h"
+#include "stage/store/spool.h"
+#include "stage/survey.h"
 #include "stage/verdicts.h"
+#include "stage/write_gate.h"
 
 namespace playfs::stage {
 
 std::string join_path(std::string_view directory, std::string_view name);
-
-/// Whether the bytes are surely the same, whatever the mode.
-bool same_content(const FileEntry& a, const FileEntry& b);
-
-/// A path that would be published differently from the base.
-struct Difference {
-  std::string path;
-  InodePtr inode;                   ///< nullptr: deleted
-  const FileEntry* base = nullptr;  ///< nullptr: added, or a deletion of what was merged in
-  /// Only comparing the bytes, as of `generation`, decides.
-  bool uncertain = false;
-  bool may_be_frozen = false;  ///< likewise for the pending layer's file at the path
-  std::uint64_t generation = 0;
-};
-
-struct Survey {
-  RevisionTreePtr base;  ///< owns the entries that differences point to
-  std::vector<Difference> differences;
-  std::vector<std::string> unpublished;  ///< directories have a trailing slash
-  std::vector<FileRef> missing_rules;    ///< lower rule files whose bytes are not available
-  std::optional<Error> unread_rules;     ///< why a rule file could not be read: what it ignores is unknown
-};
-
-struct FileDigest {
-  std::uint64_t size = 0;
-  ContentHash hash;
-};
-/// Whether `entry` is known to have bytes with that hash.
-bool is_content_of(const ContentHash& hash, const FileEntry& entry);
-
-/// REQUIRES: the file does not change meanwhile, or the result is dropped if it did.
-Result<FileDigest> digest(Spool& spool, SpoolFile& file);
 
 struct Stage::State {
   struct Pending {
@@ -66,16 +39,6 @@ struct Stage::State {
 
   State(StageOptions options, const Clock& clock);
   ~State();
-
-  // open.cpp
-  [[nodiscard]] Status load(RevisionTreePtr given) PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] Status create(const RevisionTreePtr& given) PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] Status load_values(const RevisionTreePtr& given) PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] Status load_pending() PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] Status load_tree() PLAYFS_REQUIRES(mutex);
-  /// Removes the spool files that were given up, and sets aside those that nothing accounts for.
-  [[nodiscard]] Status load_spool() PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] Status set_aside(const std::vector<std::uint64_t>& numbers) PLAYFS_REQUIRES(mutex);
 
   // tree.cpp: names in memory, and the rows behind them
   [[nodiscard]] const Tree::Directory* base_root() const PLAYFS_REQUIRES(mutex) {
@@ -124,10 +87,13 @@ struct Stage::State {
   void drop_name(Batch& batch, Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
   /// Removes one name, and `inode` with it if that was its last.
   void drop_link(Batch& batch, Inode& inode, WallTime now) PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] std::uint64_t take_ino(Batch& batch) PLAYFS_REQUIRES(mutex);
-  SpoolFilePtr new_spool_file(bool keep) PLAYFS_REQUIRES(mutex);
-  /// Returns its number, for a row. Numbers are never reused, so a file that was once given up stays so.
-  std::uint64_t name_spool_file(Batch& batch, const SpoolFile& file) PLAYFS_REQUIRES(mutex);
+  /// It is created on disk with its first byte.
+  [[nodiscard]] SpoolFilePtr new_spool_file() PLAYFS_REQUIRES(mutex);
+  /// Returns its number, for a row.
+  std::uint64_t name_spool_file(Batch& batch, const SpoolFile& file) PLAYFS_REQUIRES(mutex) {
+    numbers.record_spool(batch, file.number());
+    return file.number();
+  }
   /// For an inode that lost its row: gives up its spool file, unless a pending layer needs it.
   void release(Inode& inode) PLAYFS_REQUIRES(mutex);
 
@@ -143,10 +109,6 @@ struct Stage::State {
   void note_synced(Inode& inode) PLAYFS_REQUIRES(mutex);
   /// Records exact sizes, for the next start.
   [[nodiscard]] Status note_sizes(const std::vector<InodePtr>& inodes) PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] Status load_sizes() PLAYFS_REQUIRES(mutex);
-  SpoolFilePtr file_of_earlier_run(std::uint64_t number) PLAYFS_REQUIRES(mutex);
-  /// Reports the files, by `names`, that are known to be lost.
-  void tell_of_lost(std::vector<std::string> names);
   [[nodiscard]] std::vector<LostFile> lost_files() PLAYFS_EXCLUDES(mutex);
 
   // replacing.cpp: old bytes go once what replaced them is on disk
@@ -173,8 +135,6 @@ struct Stage::State {
   [[nodiscard]] Status settle_replacements(Batch& batch) PLAYFS_REQUIRES(mutex);
   void settle_or_warn() PLAYFS_EXCLUDES(mutex);
   void look_after_replacements() PLAYFS_EXCLUDES(mutex);
-  [[nodiscard]] Status load_replacements() PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] Status record_returned() PLAYFS_REQUIRES(mutex);
 
   // name_operations.cpp
   /// `target` is for symbolic links, `device` for device nodes.
@@ -185,15 +145,14 @@ struct Stage::State {
       PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status unlink(const InodePtr& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status remove_directory(const InodePtr& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status remove_name(const InodePtr& directory, std::string_view name, Inode& inode)
+      PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status rename(const InodePtr& from, std::string_view name, const InodePtr& to,
                               std::string_view new_name, RenameMode mode) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status exchange(const InodePtr& from, std::string_view name, const InodePtr& to,
                                 std::string_view new_name) PLAYFS_REQUIRES(mutex);
 
-  [[nodiscard]] Result<Attributes> set_attributes(const InodePtr& inode, const AttributeChange& change)
-      PLAYFS_REQUIRES(mutex);
-
-  // reserve.cpp: a full disk
+  // housekeeping.cpp: work that follows an operation, and room on a full disk
   /// Runs an operation with the mutex, and once more if it failed for lack of space and some could be made. Failed
   /// operations leave everything as it was. `for_removal`: it frees space in the end, and may use the reserve.
   template <class Operation>
@@ -201,9 +160,10 @@ struct Stage::State {
     using Result = decltype(operation());
     auto attempt = [&]() -> Result {
       MutexLock locked(mutex);
-      if (!for_removal && !has_reserve()) return fail(ErrorCode::no_space, "the disk with the staged changes is full");
+      if (!for_removal && !reserve.keep(*rows))
+        return fail(ErrorCode::no_space, "the disk with the staged changes is full");
       Result result = operation();
-      if (result && for_removal) keep_reserve_after_removal();
+      if (result && for_removal) reserve.keep_after_removal(*rows, clock);
       look_after_log();
       return result;
     };
@@ -212,16 +172,8 @@ struct Stage::State {
     if (is_full && AtOnce::may_wait() && make_room(for_removal)) result = attempt();
     return result;
   }
-  /// Whether the reserve is there; creates it if there is space.
-  [[nodiscard]] bool has_reserve() PLAYFS_REQUIRES(mutex);
   /// Waits for the disk; everything else goes on meanwhile.
   [[nodiscard]] bool make_room(bool for_removal) PLAYFS_EXCLUDES(mutex);
-  void keep_reserve_after_removal() PLAYFS_REQUIRES(mutex);
-  void give_up_reserve() PLAYFS_REQUIRES(mutex);
-  static constexpr const char* kReserve = "/reserve";
-  [[nodiscard]] std::string reserve_path() const { return options.directory + kReserve; }
-
-  // housekeeping.cpp
   void begin_housekeeping();
   /// Requests a checkpoint of the log if it has grown long.
   void look_after_log() PLAYFS_REQUIRES(mutex);
@@ -231,7 +183,7 @@ struct Stage::State {
   bool remove_given_up();
   void end_housekeeping();
 
-  // bytes.cpp
+  // file_bytes.cpp
   /// Updates size and times of an inode with a spool file.
   [[nodiscard]] Status measure(Inode& inode) PLAYFS_REQUIRES(mutex);
   /// Waits until the bytes may be changed, gives the inode a spool file of its own with the first `keep` bytes if they
@@ -248,8 +200,10 @@ struct Stage::State {
   /// Drops all bytes, without touching lower or frozen ones.
   [[nodiscard]] Status empty_out(Inode& inode) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Attributes attributes(const Inode& inode) const PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Result<Attributes> set_attributes(const InodePtr& inode, const AttributeChange& change)
+      PLAYFS_REQUIRES(mutex);
 
-  // changes.cpp
+  // survey.cpp
   /// Releases the mutex while rule files are read and costly matching is done: anything may have changed on return. The
   /// survey is of the tree as it is then, and survey() has no questions until the mutex is released.
   [[nodiscard]] Survey unhurried_survey() PLAYFS_REQUIRES(mutex);
@@ -257,6 +211,8 @@ struct Stage::State {
   [[nodiscard]] Survey survey() PLAYFS_REQUIRES(mutex);
   /// Returns what must be answered before the survey is complete.
   [[nodiscard]] Questions look_over(Survey& survey, Effort effort) PLAYFS_REQUIRES(mutex);
+
+  // changes.cpp
   /// Drops the differences that turn out to be none, hashing where necessary, without the mutex.
   [[nodiscard]] Status settle_doubts(std::vector<Difference>& differences) PLAYFS_EXCLUDES(mutex);
   [[nodiscard]] Result<std::vector<Change>> changes() PLAYFS_EXCLUDES(mutex);
@@ -268,7 +224,7 @@ struct Stage::State {
   [[nodiscard]] bool equals(const Inode& inode, const FileEntry& entry) const PLAYFS_REQUIRES(mutex);
   void changed() PLAYFS_REQUIRES(mutex) { ++generation; }
 
-  // publication.cpp
+  // freezing.cpp
   /// One file of a layer being frozen.
   struct Candidate {
     FrozenFile file;
@@ -285,6 +241,8 @@ struct Stage::State {
   /// Drops the rows of the pending layer; forget_pending() does the same in memory.
   void drop_pending() PLAYFS_REQUIRES(mutex);
   void forget_pending() PLAYFS_REQUIRES(mutex);
+
+  // new_base.cpp
   /// The staged paths at which `next` brings something that the staged version lacks.
   [[nodiscard]] std::vector<std::string> contested(const RevisionTreePtr& next, const std::set<std::string>& handled)
       PLAYFS_REQUIRES(mutex);
@@ -297,6 +255,10 @@ struct Stage::State {
   [[nodiscard]] Status secure_kept(const Merged& merged) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Seen seen_at(std::string_view path) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] bool is_as_seen(const MergedPath& decided) PLAYFS_REQUIRES(mutex);
+  /// Stage::conflicted().
+  [[nodiscard]] std::vector<Conflicted> shown_conflicts() const PLAYFS_REQUIRES(mutex);
+
+  // discarding.cpp
   /// What a discard of `path` leaves: local-only files in conflict have no other copy, so only their own name discards
   /// them.
   [[nodiscard]] PathSet kept_by_discard(std::string_view path) PLAYFS_REQUIRES(mutex);
@@ -306,32 +268,26 @@ struct Stage::State {
   [[nodiscard]] Result<Discarded> discard(std::string_view path, const std::vector<Change>& changes,
                                           const std::vector<std::string>& unpublished, bool only_try)
       PLAYFS_REQUIRES(mutex);
-  /// conflicted(), under the lock.
-  [[nodiscard]] std::vector<Conflicted> shown_conflicts() const PLAYFS_REQUIRES(mutex);
   /// The conflicts that other ignore rules add to `list`: local-only files that they may publish.
   [[nodiscard]] std::vector<Conflicted> kept_here_by_rules(const std::vector<std::string>& unpublished,
                                                            const std::vector<Conflicted>& list, std::string_view reason)
       PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status forget_ignored(const std::set<std::string>& in_conflict_before) PLAYFS_REQUIRES(mutex);
-  void put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);
-  void put_tracked(const Tracked& paths) PLAYFS_REQUIRES(mutex);
-  void put_conflicted(const std::vector<Conflicted>& list) PLAYFS_REQUIRES(mutex);
-  /// Sets another list, which no commit has accepted yet.
-  void replace_conflicted(Batch& batch, std::vector<Conflicted> list) PLAYFS_REQUIRES(mutex);
-  /// `by` takes the last name of `gone`, and with it the conflicts of `gone`.
-  void hand_on_conflicts(Batch& batch, const Inode& gone, const Inode& by) PLAYFS_REQUIRES(mutex);
 
   const StageOptions options;
   const Clock& clock;
+  const std::uint64_t boot;
   UniqueFd lock;
+  std::optional<Error> found_lost;  ///< set during open()
+  bool is_open = false;             ///< completely: memory may be written to disk
   std::shared_ptr<Spool> spool;
   std::unique_ptr<Rows> rows;
-  std::optional<Error> found_lost;  ///< set during open()
-  const std::uint64_t boot;
-  bool is_open = false;  ///< completely: memory may be written to disk
 
   Mutex mutex;
-  Condition moved_on;  ///< writers ended, a copy was made, a gate opened
+  Numbers numbers PLAYFS_GUARDED_BY(mutex);
+  Reserve reserve PLAYFS_GUARDED_BY(mutex);
+
+  // The tree
   RevisionTreePtr base PLAYFS_GUARDED_BY(mutex);
   WallTime base_time PLAYFS_GUARDED_BY(mutex);
   std::map<std::string, WallTime, std::less<>> path_times PLAYFS_GUARDED_BY(mutex);
@@ -341,48 +297,30 @@ struct Stage::State {
   /// Files whose path's own number was taken when they appeared. The inode that has it may be gone at the next start,
   /// and they keep the number that was shown: so they get a row before anyone sees them.
   std::vector<std::weak_ptr<Inode>> unrecorded PLAYFS_GUARDED_BY(mutex);
-  std::uint64_t salt PLAYFS_GUARDED_BY(mutex) = 0;
-  std::uint64_t next_ino PLAYFS_GUARDED_BY(mutex) = 1;
-  std::uint64_t reserved_inos PLAYFS_GUARDED_BY(mutex) = 1;  ///< numbers below may be used without a row
-  std::uint64_t next_spool PLAYFS_GUARDED_BY(mutex) = 1;
-  std::uint64_t reserved_spools PLAYFS_GUARDED_BY(mutex) = 0;  ///< numbers below are recorded as used
-  std::optional<std::string> staged_state PLAYFS_GUARDED_BY(mutex);
-  std::vector<RevisionId> merge_parents PLAYFS_GUARDED_BY(mutex);
-  Tracked tracked PLAYFS_GUARDED_BY(mutex);
-  std::vector<Conflicted> conflicted PLAYFS_GUARDED_BY(mutex);
-  std::set<std::string> accepted_by PLAYFS_GUARDED_BY(mutex);  ///< commits that accept these as they are
-
   /// Published files whose bytes are gone, as noted by a caller that asked the service.
   std::vector<std::pair<std::weak_ptr<Inode>, FileRef>> noted_gone PLAYFS_GUARDED_BY(mutex);
-
-  /// During open(): minimum sizes of spool files.
-  std::unordered_map<std::uint64_t, SpoolFile::Noted> known_sizes PLAYFS_GUARDED_BY(mutex);
-
   /// By the number of the spool file that replaced another.
   std::map<std::uint64_t, Replacement> replacements PLAYFS_GUARDED_BY(mutex);
-  /// During open(): inodes that got their old bytes back, with the number of the spool file that had replaced these.
-  std::vector<std::pair<std::uint64_t, InodePtr>> returned PLAYFS_GUARDED_BY(mutex);
+  WriteGate gate PLAYFS_GUARDED_BY(mutex);
 
+  // What is staged
+  std::optional<std::string> staged_state PLAYFS_GUARDED_BY(mutex);
+  MergeNotes notes PLAYFS_GUARDED_BY(mutex);
   std::optional<Pending> pending PLAYFS_GUARDED_BY(mutex);
   /// Spool files that must not change: those of the pending layer, or of the one being made.
   std::unordered_map<std::uint64_t, SpoolFilePtr> frozen PLAYFS_GUARDED_BY(mutex);
-  bool freezing PLAYFS_GUARDED_BY(mutex) = false;     ///< a freeze is in progress
-  bool gate_closed PLAYFS_GUARDED_BY(mutex) = false;  ///< no write may begin
-  unsigned writers PLAYFS_GUARDED_BY(mutex) = 0;
-
-  /// Log size that triggers a checkpoint: more than usual after one that failed.
-  std::atomic<std::uint64_t> checkpoint_at = 0;
-  std::shared_ptr<Housekeeper> housekeeper;
-  Mutex removing;
-
-  std::uint64_t reserve PLAYFS_GUARDED_BY(mutex) = 0;  ///< bytes of disk that are reserved
-  SteadyTime reserve_tried PLAYFS_GUARDED_BY(mutex);
-
+  bool freezing PLAYFS_GUARDED_BY(mutex) = false;         ///< a freeze is in progress
   std::uint64_t generation PLAYFS_GUARDED_BY(mutex) = 1;  ///< grows with every change of anything
   std::uint64_t moves PLAYFS_GUARDED_BY(mutex) = 0;       ///< grows with the base, and with every merge
   std::uint64_t changes_generation PLAYFS_GUARDED_BY(mutex) = 0;
   std::vector<Change> known_changes PLAYFS_GUARDED_BY(mutex);
   Verdicts verdicts PLAYFS_GUARDED_BY(mutex);
+
+  // Housekeeping
+  std::shared_ptr<Housekeeper> housekeeper;
+  /// Log size that triggers a checkpoint: more than usual after one that failed.
+  std::atomic<std::uint64_t> checkpoint_at = 0;
+  Mutex removing;
 };
 
 }  // namespace playfs::stage

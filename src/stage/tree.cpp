@@ -1,6 +1,4 @@
 // Names in memory, and the rows behind them.
-#include <xxhash.h>
-
 #include <algorithm>
 
 #include "base/log.h"
@@ -8,27 +6,10 @@
 
 namespace playfs::stage {
 
-namespace {
-// Inode numbers fit into 53 bits, so that programs which keep them in a double see them exactly. Files that were never
-// touched have a hash of their path, with this bit set; all others are counted, below a few bits of salt that
-// distinguish the stages of one mount.
-constexpr std::uint64_t kLowerIno = std::uint64_t{1} << 52;
-constexpr unsigned kCounterBits = 38;
-constexpr std::uint64_t kInosPerReservation = 1024, kSpoolsPerReservation = 1024;
-}  // namespace
-
 std::string join_path(std::string_view directory, std::string_view name) {
   std::string path(directory);
   if (!path.empty()) path += '/';
   return path += name;
-}
-
-bool same_content(const FileEntry& a, const FileEntry& b) {
-  if (&a == &b) return true;
-  if (a.mode == b.mode) return a.same_content_and_mode(b);
-  FileEntry copy = b;
-  copy.mode = a.mode;
-  return a.same_content_and_mode(copy);
 }
 
 WallTime Stage::State::path_time(std::string_view path) const {
@@ -86,12 +67,11 @@ void Stage::State::keep_place(Inode& directory, std::string_view name, std::uint
 }
 
 InodePtr Stage::State::make_lower(const std::string& path, const Tree::Child& child, RevisionTreePtr revision) {
-  const std::uint64_t own = XXH3_64bits_withSeed(path.data(), path.size(), salt);
+  const std::uint64_t own = numbers.ino_of(path);
   std::uint64_t ino = own;
-  auto number = [&] { return kLowerIno | (ino & (kLowerIno - 1)); };
   // Taken if a file that was published under this path lives on under another.
-  while (by_ino.contains(number())) ++ino;
-  InodePtr inode = make_lower(path, child, std::move(revision), number());
+  while (by_ino.contains(ino)) ino = Numbers::ino_after(ino);
+  InodePtr inode = make_lower(path, child, std::move(revision), ino);
   if (ino != own) unrecorded.push_back(inode);
   return inode;
 }
@@ -260,26 +240,8 @@ void Stage::State::drop_link(Batch& batch, Inode& inode, WallTime now) {
   });
 }
 
-std::uint64_t Stage::State::take_ino(Batch& batch) {
-  if (next_ino >= reserved_inos) {
-    std::uint64_t limit = next_ino + kInosPerReservation;
-    rows->put_value("next_ino", std::to_string(limit));
-    batch.after_commit([this, limit]() PLAYFS_NO_ANALYSIS { reserved_inos = limit; });
-  }
-  return (salt >> (64 - (52 - kCounterBits))) << kCounterBits | next_ino++;
-}
-
-std::uint64_t Stage::State::name_spool_file(Batch& batch, const SpoolFile& file) {
-  if (file.number() >= reserved_spools) {
-    std::uint64_t limit = file.number() + kSpoolsPerReservation;
-    rows->put_value("next_spool", std::to_string(limit));
-    batch.after_commit([this, limit]() PLAYFS_NO_ANALYSIS { reserved_spools = limit; });
-  }
-  return file.number();
-}
-
-SpoolFilePtr Stage::State::new_spool_file(bool keep) {
-  auto file = std::make_shared<SpoolFile>(spool, next_spool++, keep);
+SpoolFilePtr Stage::State::new_spool_file() {
+  auto file = std::make_shared<SpoolFile>(spool, numbers.take_spool(), false);
   file->is_made = false;
   return file;
 }

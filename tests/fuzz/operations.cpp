@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "fuzz.h"
-#include "stage/operations_log.h"
+#include "stage/store/operations_log.h"
 #include "support/temporary_directory.h"
 
 using namespace playfs;

@@ -1,8 +1,8 @@
 // A stage's rows as bytes. The first byte says what the rest is: changes of rows, a manifest entry, or a list of
 // conflicts. Whatever can be read is written and reads back the same.
 #include "fuzz.h"
-#include "stage/entry_codec.h"
-#include "stage/row_changes.h"
+#include "stage/store/entry_codec.h"
+#include "stage/store/row_changes.h"
 
 using namespace playfs;
 using namespace playfs::stage;

@@ -8,7 +8,7 @@
 #include "cache/record_database.h"
 #include "publish/conflicts.h"
 #include "publish/journal.h"
-#include "stage/tables.h"
+#include "stage/store/tables.h"
 #include "whole/disk.h"
 #include "whole/faults.h"
 

@@ -22,7 +22,7 @@
 #include "publish/journal.h"
 #include "runtime/credentials.h"
 #include "runtime/probe.h"
-#include "stage/repair.h"
+#include "stage/store/repair.h"
 
 namespace playfs::app {
 

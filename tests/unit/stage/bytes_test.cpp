@@ -13,7 +13,7 @@
 #include <random>
 #include <thread>
 
-#include "stage/spool.h"
+#include "stage/store/spool.h"
 #include "support/eventually.h"
 #include "support/workbench.h"
 

@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 
 #include "base/sqlite.h"
-#include "stage/operations_log.h"
-#include "stage/repair.h"
+#include "stage/store/operations_log.h"
+#include "stage/store/repair.h"
 #include "support/workbench.h"
 
 namespace playfs::stage {

@@ -1,4 +1,4 @@
-#include "stage/entry_codec.h"
+#include "stage/store/entry_codec.h"
 
 #include <utility>
 #include <vector>

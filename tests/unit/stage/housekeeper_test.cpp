@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "stage/housekeeper.h"
+#include "stage/store/housekeeper.h"
 
 namespace playfs::stage {
 namespace {

@@ -1,7 +1,7 @@
 // Checking and repairing a stage that no mount has open: each damage is detected, checking changes nothing, and
 // repairing loses nothing.
-#include "stage/begun.h"
-#include "stage/repair.h"
+#include "stage/store/begun.h"
+#include "stage/store/repair.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -15,7 +15,7 @@
 
 #include "base/fd.h"
 #include "base/sqlite.h"
-#include "stage/begun.h"
+#include "stage/store/begun.h"
 #include "support/workbench.h"
 
 namespace playfs::stage {

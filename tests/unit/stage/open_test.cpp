@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/sqlite.h"
-#include "stage/begun.h"
+#include "stage/store/begun.h"
 #include "support/workbench.h"
 
 namespace playfs::stage {

@@ -1,5 +1,5 @@
 // The operations log: what a crash, a power cut or a full disk leaves of it, and that replaying it is harmless.
-#include "stage/operations_log.h"
+#include "stage/store/operations_log.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -12,7 +12,7 @@
 
 #include <gmock/gmock.h>
 
-#include "stage/row_store.h"
+#include "stage/store/row_store.h"
 #include "support/eventually.h"
 #include "support/workbench.h"
 

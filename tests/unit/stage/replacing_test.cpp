@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "stage/repair.h"
+#include "stage/store/repair.h"
 #include "support/eventually.h"
 #include "support/workbench.h"
 

@@ -1,5 +1,5 @@
 // Changes of rows as bytes: what is written reads back the same, whatever it contains, and damaged bytes are rejected.
-#include "stage/row_changes.h"
+#include "stage/store/row_changes.h"
 
 #include <limits>
 

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/sqlite.h"
-#include "stage/repair.h"
+#include "stage/store/repair.h"
 #include "support/workbench.h"
 
 namespace playfs::stage {

@@ -14,8 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "base/sqlite.h"
-#include "stage/operations_log.h"
-#include "stage/repair.h"
+#include "stage/store/operations_log.h"
+#include "stage/store/repair.h"
 #include "support/workbench.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "stage/spool.h"
+#include "stage/store/spool.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -55,9 +55,6 @@ Error sync_failed(int number, const std::string& doing) {
   return error;
 }
 
-}  // namespace
-
-namespace {
 Error lost(std::string what) {
   return Error{ErrorCode::corrupt, std::move(what), "rewrite the file, restore its bytes, or playfs discard it"};
 }
@@ -74,6 +71,7 @@ Status check_size(SpoolFile& file, int fd) {
   file.expected = 0;
   return {};
 }
+
 }  // namespace
 
 void SpoolFile::note_synced(std::uint64_t changes) {

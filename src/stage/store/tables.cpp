@@ -1,7 +1,7 @@
-#include "stage/tables.h"
+#include "stage/store/tables.h"
 
 #include "base/random.h"
-#include "stage/entry_codec.h"
+#include "stage/store/entry_codec.h"
 
 namespace playfs::stage {
 
@@ -60,8 +60,34 @@ void bind_text_or_null(Statement& statement, int index, std::string_view value) 
   else statement.bind(index, value);
 }
 
-Error damaged(std::string_view what) {
+Error bad_database(std::string_view what) {
   return Error{ErrorCode::corrupt, "the stage's database is damaged: " + std::string(what)};
+}
+
+Status create_log_table(Database& database) {
+  PLAYFS_CHECK(database.execute(kLogSchema));
+  PLAYFS_TRY(Statement put, database.prepare("INSERT INTO operations_log VALUES (?, 0)"));
+  return put.bind(1, signed_of(SystemRandom().next())).run();
+}
+
+/// All rows of a query, each as `read` returns it.
+template <class Row>
+Result<std::vector<Row>> all_rows(Database& database, const char* sql, const auto& read) {
+  PLAYFS_TRY(Statement select, database.prepare(sql));
+  std::vector<Row> rows;
+  for (;;) {
+    PLAYFS_TRY(bool more, select.step());
+    if (!more) return rows;
+    PLAYFS_TRY(Row row, Result<Row>(read(select)));
+    rows.push_back(std::move(row));
+  }
+}
+
+Status run_for_each(Database& database, const char* sql, const std::vector<std::uint64_t>& numbers) {
+  if (numbers.empty()) return {};
+  PLAYFS_TRY(Statement statement, database.prepare(sql));
+  for (std::uint64_t number : numbers) PLAYFS_CHECK(statement.bind(1, signed_of(number)).run());
+  return {};
 }
 
 }  // namespace
@@ -79,7 +105,7 @@ Result<Tables> Tables::open(const std::string& path, bool may_create) {
   if (version == 0) {
     PLAYFS_TRY(Statement tables_there, tables.database_.prepare("SELECT 1 FROM sqlite_schema"));
     PLAYFS_TRY(bool any, tables_there.step());
-    if (any || !may_create) return fail(damaged("not a database of staged changes"));
+    if (any || !may_create) return fail(bad_database("not a database of staged changes"));
     tables_there.reset();
     PLAYFS_CHECK(tables.create_schema());
   }
@@ -87,14 +113,6 @@ Result<Tables> Tables::open(const std::string& path, bool may_create) {
   PLAYFS_CHECK(tables.prepare());
   return tables;
 }
-
-namespace {
-Status create_log_table(Database& database) {
-  PLAYFS_CHECK(database.execute(kLogSchema));
-  PLAYFS_TRY(Statement put, database.prepare("INSERT INTO operations_log VALUES (?, 0)"));
-  return put.bind(1, signed_of(SystemRandom().next())).run();
-}
-}  // namespace
 
 Status Tables::create_schema() {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
@@ -145,7 +163,7 @@ Status Tables::prepare() {
 Result<Tables::LogState> Tables::log_state() {
   PLAYFS_TRY(Statement select, database_.prepare("SELECT stage_id, folded FROM operations_log"));
   PLAYFS_TRY(bool row, select.step());
-  if (!row) return fail(damaged("no record of its operations log"));
+  if (!row) return fail(bad_database("no record of its operations log"));
   return LogState{unsigned_of(select.integer(0)), unsigned_of(select.integer(1))};
 }
 
@@ -267,38 +285,27 @@ Status Tables::run(const PutSize& put) {
 }
 
 Result<std::vector<SizeRow>> Tables::sizes() {
-  PLAYFS_TRY(Statement select, database_.prepare("SELECT spool, size, boot, synced FROM spool_size"));
-  std::vector<SizeRow> rows;
-  for (;;) {
-    PLAYFS_TRY(bool more, select.step());
-    if (!more) return rows;
-    rows.push_back({unsigned_of(select.integer(0)), unsigned_of(select.integer(1)), unsigned_of(select.integer(2)),
-                    unsigned_of(select.integer(3))});
-  }
+  return all_rows<SizeRow>(database_, "SELECT spool, size, boot, synced FROM spool_size", [](Statement& row) {
+    return SizeRow{unsigned_of(row.integer(0)), unsigned_of(row.integer(1)), unsigned_of(row.integer(2)),
+                   unsigned_of(row.integer(3))};
+  });
 }
 
 Result<std::vector<ReplacementRow>> Tables::replacements() {
-  PLAYFS_TRY(Statement select, database_.prepare("SELECT spool, size, boot, old_spool, old_path FROM replacement"));
-  std::vector<ReplacementRow> rows;
-  for (;;) {
-    PLAYFS_TRY(bool more, select.step());
-    if (!more) return rows;
-    rows.push_back({unsigned_of(select.integer(0)), unsigned_of(select.integer(1)), unsigned_of(select.integer(2)),
-                    unsigned_of(select.integer(3)), std::string(select.text(4))});
-  }
+  return all_rows<ReplacementRow>(
+      database_, "SELECT spool, size, boot, old_spool, old_path FROM replacement", [](Statement& row) {
+        return ReplacementRow{unsigned_of(row.integer(0)), unsigned_of(row.integer(1)), unsigned_of(row.integer(2)),
+                              unsigned_of(row.integer(3)), std::string(row.text(4))};
+      });
 }
 
 Result<std::vector<InodeRow>> Tables::inodes() {
-  PLAYFS_TRY(Statement select, database_.prepare("SELECT * FROM inode"));
-  std::vector<InodeRow> rows;
-  for (;;) {
-    PLAYFS_TRY(bool more, select.step());
-    if (!more) return rows;
+  return all_rows<InodeRow>(database_, "SELECT * FROM inode", [](Statement& select) -> Result<InodeRow> {
     InodeRow row;
     row.ino = unsigned_of(select.integer(0));
     std::int64_t kind = select.integer(1);
     if (kind < 0 || kind > static_cast<std::int64_t>(Kind::block_device))
-      return fail(damaged("a file of unknown kind"));
+      return fail(bad_database("a file of unknown kind"));
     row.kind = static_cast<Kind>(kind);
     row.metadata.permissions = static_cast<unsigned>(select.integer(2));
     row.metadata.uid = static_cast<uid_t>(select.integer(3));
@@ -312,36 +319,24 @@ Result<std::vector<InodeRow>> Tables::inodes() {
     row.lower_path = select.text(11);
     row.lower_revision = select.text(12);
     row.device = unsigned_of(select.integer(13));
-    rows.push_back(std::move(row));
-  }
+    return row;
+  });
 }
 
 Result<std::vector<EntryRow>> Tables::entries() {
-  PLAYFS_TRY(Statement select, database_.prepare("SELECT parent, name, ino FROM entry"));
-  std::vector<EntryRow> rows;
-  for (;;) {
-    PLAYFS_TRY(bool more, select.step());
-    if (!more) return rows;
-    rows.push_back({unsigned_of(select.integer(0)), std::string(select.text(1)), unsigned_of(select.integer(2))});
-  }
+  return all_rows<EntryRow>(database_, "SELECT parent, name, ino FROM entry", [](Statement& row) {
+    return EntryRow{unsigned_of(row.integer(0)), std::string(row.text(1)), unsigned_of(row.integer(2))};
+  });
 }
 
 Result<std::vector<RescuedRow>> Tables::rescued() {
-  PLAYFS_TRY(Statement select, database_.prepare("SELECT revision, path, project, tx, entry FROM rescued"));
-  std::vector<RescuedRow> rows;
-  for (;;) {
-    PLAYFS_TRY(bool more, select.step());
-    if (!more) return rows;
-    auto entry = decode_entry(select.text(4));
-    if (!entry) return fail(damaged("an unreadable entry"));
-    RescuedRow row;
-    row.revision = select.text(0);
-    row.path = select.text(1);
-    row.project = select.text(2);
-    row.tx = select.text(3);
-    row.entry = std::move(*entry);
-    rows.push_back(std::move(row));
-  }
+  constexpr const char* sql = "SELECT revision, project, tx, path, entry FROM rescued";
+  return all_rows<RescuedRow>(database_, sql, [](Statement& row) -> Result<RescuedRow> {
+    auto entry = decode_entry(row.text(4));
+    if (!entry) return fail(bad_database("an unreadable entry"));
+    return RescuedRow{std::string(row.text(0)), std::string(row.text(1)), std::string(row.text(2)),
+                      std::string(row.text(3)), std::move(*entry)};
+  });
 }
 
 Result<std::optional<std::string>> Tables::value(std::string_view key) {
@@ -352,60 +347,44 @@ Result<std::optional<std::string>> Tables::value(std::string_view key) {
 }
 
 Result<std::vector<std::pair<std::string, WallTime>>> Tables::times() {
-  PLAYFS_TRY(Statement select, database_.prepare("SELECT path, mtime FROM path_time"));
-  std::vector<std::pair<std::string, WallTime>> rows;
-  for (;;) {
-    PLAYFS_TRY(bool more, select.step());
-    if (!more) return rows;
-    rows.emplace_back(select.text(0), WallTime{select.integer(1)});
-  }
+  using Time = std::pair<std::string, WallTime>;
+  return all_rows<Time>(database_, "SELECT path, mtime FROM path_time",
+                        [](Statement& row) { return Time(row.text(0), WallTime{row.integer(1)}); });
 }
 
 Result<std::vector<FrozenFile>> Tables::pending() {
-  PLAYFS_TRY(Statement select,
-             database_.prepare("SELECT path, mode, hash, size, entry, spool, target FROM pending_file ORDER BY path"));
-  std::vector<FrozenFile> files;
-  for (;;) {
-    PLAYFS_TRY(bool more, select.step());
-    if (!more) return files;
+  constexpr const char* sql = "SELECT path, mode, hash, size, entry, spool, target FROM pending_file ORDER BY path";
+  return all_rows<FrozenFile>(database_, sql, [](Statement& row) -> Result<FrozenFile> {
     FrozenFile file;
-    file.path = select.text(0);
-    std::int64_t mode = select.integer(1);
-    if (mode < 0 || mode > static_cast<std::int64_t>(FileMode::symlink)) return fail(damaged("a file of unknown mode"));
+    file.path = row.text(0);
+    std::int64_t mode = row.integer(1);
+    if (mode < 0 || mode > static_cast<std::int64_t>(FileMode::symlink))
+      return fail(bad_database("a file of unknown mode"));
     file.mode = static_cast<FileMode>(mode);
-    file.size = unsigned_of(select.integer(3));
-    if (select.is_null(4)) {
-      auto hash = ContentHash::parse(select.text(2));
-      if (!hash) return fail(damaged("a pending file without a hash"));
+    file.size = unsigned_of(row.integer(3));
+    if (row.is_null(4)) {
+      auto hash = ContentHash::parse(row.text(2));
+      if (!hash) return fail(bad_database("a pending file without a hash"));
       file.hash = *hash;
     } else {
-      file.published = decode_entry(select.text(4));
-      if (!file.published) return fail(damaged("an unreadable entry"));
+      file.published = decode_entry(row.text(4));
+      if (!file.published) return fail(bad_database("an unreadable entry"));
     }
-    file.spool = unsigned_of(select.integer(5));
-    file.target = select.text(6);
-    files.push_back(std::move(file));
-  }
+    file.spool = unsigned_of(row.integer(5));
+    file.target = row.text(6);
+    return file;
+  });
+}
+
+Result<std::vector<std::string>> Tables::pending_deletions() {
+  return all_rows<std::string>(database_, "SELECT path FROM pending_deletion ORDER BY path",
+                               [](Statement& row) { return std::string(row.text(0)); });
 }
 
 Result<std::vector<std::uint64_t>> Tables::given_up() {
-  PLAYFS_TRY(Statement select, database_.prepare("SELECT spool FROM given_up"));
-  std::vector<std::uint64_t> numbers;
-  for (;;) {
-    PLAYFS_TRY(bool more, select.step());
-    if (!more) return numbers;
-    numbers.push_back(unsigned_of(select.integer(0)));
-  }
+  return all_rows<std::uint64_t>(database_, "SELECT spool FROM given_up",
+                                 [](Statement& row) { return unsigned_of(row.integer(0)); });
 }
-
-namespace {
-Status run_for_each(Database& database, const char* sql, const std::vector<std::uint64_t>& numbers) {
-  if (numbers.empty()) return {};
-  PLAYFS_TRY(Statement statement, database.prepare(sql));
-  for (std::uint64_t number : numbers) PLAYFS_CHECK(statement.bind(1, signed_of(number)).run());
-  return {};
-}
-}  // namespace
 
 Status Tables::forget_given_up(const std::vector<std::uint64_t>& numbers) {
   return run_for_each(database_, "DELETE FROM given_up WHERE spool = ?", numbers);
@@ -413,16 +392,6 @@ Status Tables::forget_given_up(const std::vector<std::uint64_t>& numbers) {
 
 Status Tables::forget_sizes(const std::vector<std::uint64_t>& numbers) {
   return run_for_each(database_, "DELETE FROM spool_size WHERE spool = ?", numbers);
-}
-
-Result<std::vector<std::string>> Tables::pending_deletions() {
-  PLAYFS_TRY(Statement select, database_.prepare("SELECT path FROM pending_deletion ORDER BY path"));
-  std::vector<std::string> paths;
-  for (;;) {
-    PLAYFS_TRY(bool more, select.step());
-    if (!more) return paths;
-    paths.emplace_back(select.text(0));
-  }
 }
 
 }  // namespace playfs::stage

@@ -1,4 +1,4 @@
-#include "stage/operations_log.h"
+#include "stage/store/operations_log.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -95,7 +95,7 @@ bool was_written_in_full(std::string_view file, std::size_t at, std::uint64_t st
   return true;
 }
 
-Result<std::uint64_t> size_of(int fd) {
+Result<std::uint64_t> length_of(int fd) {
   struct stat attributes {};
   if (fstat(fd, &attributes) != 0) return fail(error_from_errno(errno, "stat the operations log"));
   return static_cast<std::uint64_t>(attributes.st_size);
@@ -111,7 +111,7 @@ Result<std::unique_ptr<OperationsLog>> OperationsLog::open(const std::string& di
     File& file = log->files_[i];
     file.fd = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file.fd) return fail(error_from_errno(errno, "open " + path));
-    PLAYFS_TRY(file.size, size_of(file.fd.get()));
+    PLAYFS_TRY(file.size, length_of(file.fd.get()));
     log->size_ += file.size;
   }
   return log;

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "stage/operations_log.h"
-#include "stage/tables.h"
+#include "stage/store/operations_log.h"
+#include "stage/store/tables.h"
 
 namespace playfs::stage {
 
@@ -40,6 +40,8 @@ class Batch {
   /// batch has changed in it meanwhile.
   [[nodiscard]] bool secures(std::uint64_t ino) { return secured_.insert(ino).second; }
   [[nodiscard]] Status commit();
+  /// For adding changes.
+  [[nodiscard]] Rows& rows() const { return *rows_; }
 
  private:
   friend class Rows;

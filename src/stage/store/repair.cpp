@@ -1,4 +1,4 @@
-#include "stage/repair.h"
+#include "stage/store/repair.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -15,10 +15,10 @@
 #include "base/fd.h"
 #include "base/sqlite_copy.h"
 #include "base/text.h"
-#include "stage/begun.h"
-#include "stage/lost_found.h"
-#include "stage/row_store.h"
-#include "stage/spool.h"
+#include "stage/store/begun.h"
+#include "stage/store/lost_found.h"
+#include "stage/store/row_store.h"
+#include "stage/store/spool.h"
 
 namespace playfs::stage {
 

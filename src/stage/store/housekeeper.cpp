@@ -1,4 +1,4 @@
-#include "stage/housekeeper.h"
+#include "stage/store/housekeeper.h"
 
 #include <utility>
 

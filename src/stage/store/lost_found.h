@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/result.h"
-#include "stage/row_changes.h"
+#include "stage/store/row_changes.h"
 
 namespace playfs::stage {
 

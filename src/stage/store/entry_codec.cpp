@@ -1,4 +1,4 @@
-#include "stage/entry_codec.h"
+#include "stage/store/entry_codec.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -56,9 +56,9 @@ void put_object(std::string& out, const JsonObject& object) {
   }
 }
 
-class Reader {
+class FieldReader {
  public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  explicit FieldReader(std::string_view bytes) : rest_(bytes) {}
 
   [[nodiscard]] bool ended_well() const { return good_ && rest_.empty(); }
 
@@ -142,7 +142,7 @@ std::string encode_entry(const FileEntry& entry) {
 }
 
 std::optional<FileEntry> decode_entry(std::string_view bytes) {
-  Reader reader(bytes);
+  FieldReader reader(bytes);
   FileEntry entry;
   entry.hash_claim = reader.text();
   bool has_size = reader.byte() != 0;

@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/manifest.h"
-#include "stage/stage.h"
+#include "stage/store/values.h"
 
 namespace playfs::stage {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "stage/tables.h"
+#include "stage/store/tables.h"
 
 namespace playfs::stage {
 

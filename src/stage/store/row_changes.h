@@ -11,7 +11,7 @@
 #include <string_view>
 #include <variant>
 
-#include "stage/inode.h"
+#include "stage/store/values.h"
 
 namespace playfs::stage {
 

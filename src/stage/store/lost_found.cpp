@@ -1,4 +1,4 @@
-#include "stage/lost_found.h"
+#include "stage/store/lost_found.h"
 
 #include <sys/stat.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "stage/operations_log.h"
+#include "stage/store/operations_log.h"
 
 namespace playfs::stage {
 

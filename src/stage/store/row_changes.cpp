@@ -1,8 +1,11 @@
-#include "stage/row_changes.h"
+#include "stage/store/row_changes.h"
+
+#include <xxhash.h>
 
 #include <type_traits>
 
-#include "stage/entry_codec.h"
+#include "base/fd.h"
+#include "stage/store/entry_codec.h"
 
 namespace playfs::stage {
 
@@ -173,6 +176,11 @@ std::optional<RowChange> decode_at(std::uint64_t index, Reader& reader) {
 }
 
 }  // namespace
+
+std::uint64_t boot_of_system() {
+  auto id = read_file("/proc/sys/kernel/random/boot_id", 100);
+  return id ? XXH3_64bits(id->data(), id->size()) : 0;
+}
 
 void encode(std::string& bytes, const RowChange& change) {
   Writer writer(bytes);

@@ -1,4 +1,4 @@
-#include "stage/row_store.h"
+#include "stage/store/row_store.h"
 
 #include <sys/stat.h>
 
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <unordered_map>
 
-#include "stage/begun.h"
+#include "stage/store/begun.h"
 
 namespace playfs::stage {
 

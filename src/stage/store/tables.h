@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/sqlite.h"
-#include "stage/row_changes.h"
+#include "stage/store/row_changes.h"
 
 namespace playfs::stage {
 

@@ -1,4 +1,4 @@
-#include "stage/begun.h"
+#include "stage/store/begun.h"
 
 #include "base/fd.h"
 
@@ -12,7 +12,7 @@ std::string mark_of(const std::string& directory) {
   return read_file(directory + kBegun, most).value_or("");
 }
 
-Result<std::string> number_of(Tables& stored) {
+Result<std::string> id_of(Tables& stored) {
   PLAYFS_TRY(Tables::LogState state, stored.log_state());
   return std::to_string(state.stage_id) + '\n';
 }
@@ -22,7 +22,7 @@ Result<std::string> number_of(Tables& stored) {
 bool is_begun(const std::string& directory) { return !mark_of(directory).empty(); }
 
 Status mark_begun(const std::string& directory, Tables& stored) {
-  PLAYFS_TRY(std::string number, number_of(stored));
+  PLAYFS_TRY(std::string number, id_of(stored));
   if (mark_of(directory) == number) return {};
   PLAYFS_CHECK(stored.empty_log());
   PLAYFS_CHECK(sync_directory(directory));
@@ -32,7 +32,7 @@ Status mark_begun(const std::string& directory, Tables& stored) {
 Status check_begun(const std::string& directory, Tables& stored) {
   const std::string mark = mark_of(directory);
   if (mark.empty()) return {};
-  PLAYFS_TRY(std::string number, number_of(stored));
+  PLAYFS_TRY(std::string number, id_of(stored));
   PLAYFS_TRY(auto base, stored.value("base"));
   if (mark == number && base) return {};
   return fail(ErrorCode::corrupt, "stage.db does not hold the staged changes: it was replaced or emptied",
