@@ -354,6 +354,30 @@ TEST_F(PagesTest, DifferenceShowsLinesAndRenames) {
   EXPECT_EQ(chosen.headers.get("Location"), target);
 }
 
+TEST_F(PagesTest, DifferenceFindsRenamesOfEditedFiles) {
+  std::string project = create("projects", {{"name", "p"}}), kept;
+  for (int i = 0; i < 20; ++i) kept += "line " + std::to_string(i) + "\n";
+  std::string before = publish(project, {{"old", inline_file(kept)}});
+  std::string after = publish(project, {{"new", inline_file(kept + "more\n")}}, {before});
+  auto markup = page("/projects/" + project + "/diff/" + before + ".." + after);
+  EXPECT_THAT(markup.text, HasSubstr("% the same as old had."));
+  EXPECT_THAT(markup.text, HasSubstr("+more"));
+  EXPECT_THAT(markup.text, Not(HasSubstr("−line 0")));
+  EXPECT_THAT(page("/projects/" + project + "/revisions/" + after).text, HasSubstr("was old"));
+
+  // Too much to read: as before, what was deleted and what was added.
+  auto large = [&](int copies, const std::string& end) {
+    std::string text;
+    while (text.size() < 300'000) text += kept;
+    JsonObject files;
+    for (int i = 0; i < copies; ++i) files.append(end + std::to_string(i), inline_file(text + end + std::to_string(i)));
+    return publish(project, std::move(files));
+  };
+  auto degraded = page("/projects/" + project + "/diff/" + large(2, "a") + ".." + large(2, "b"));
+  EXPECT_THAT(degraded.text, HasSubstr("both renamed and edited"));
+  EXPECT_THAT(degraded.text, HasSubstr("removed"));
+}
+
 TEST_F(PagesTest, DifferenceOfVeryMuchStaysBounded) {
   std::string project = create("projects", {{"name", "p"}});
   std::string lines;
