@@ -366,14 +366,16 @@ TEST_F(PagesTest, DifferenceFindsRenamesOfEditedFiles) {
   EXPECT_THAT(page("/projects/" + project + "/revisions/" + after).text, HasSubstr("was old"));
 
   // Too much to read: as before, what was deleted and what was added.
-  auto large = [&](int copies, const std::string& end) {
-    std::string text;
-    while (text.size() < 300'000) text += kept;
-    JsonObject files;
-    for (int i = 0; i < copies; ++i) files.append(end + std::to_string(i), inline_file(text + end + std::to_string(i)));
-    return publish(project, std::move(files));
+  std::string text;
+  while (text.size() < 6000) text += kept;
+  const std::string chunk = create("file_chunks", {{"content", text}});
+  auto large = [&](const std::string& end) {
+    Json::Array chunks(50, Json(chunk));
+    chunks.emplace_back(create("file_chunks", {{"content", end}}));
+    return publish(project, {{end + "1", JsonObject{{"h", "?"}, {"c", chunks}}},
+                             {end + "2", JsonObject{{"h", "?"}, {"c", chunks}}}});
   };
-  auto degraded = page("/projects/" + project + "/diff/" + large(2, "a") + ".." + large(2, "b"));
+  auto degraded = page("/projects/" + project + "/diff/" + large("a") + ".." + large("b"));
   EXPECT_THAT(degraded.text, HasSubstr("both renamed and edited"));
   EXPECT_THAT(degraded.text, HasSubstr("removed"));
 }
