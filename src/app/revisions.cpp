@@ -72,18 +72,4 @@ std::string revision_line(const Output& out, const Revision& revision, const std
          safe(revision.message.substr(0, revision.message.find('\n'))) + " (" + safe(revision.agent) + ")";
 }
 
-std::vector<PathChange> compare(const Manifest* before, const Manifest& after) {
-  std::vector<PathChange> changes;
-  for (const auto& [path, entry] : after.files) {
-    auto old = before != nullptr ? before->files.find(path) : after.files.end();
-    if (before == nullptr || old == before->files.end()) changes.push_back({path, "added"});
-    else if (!old->second.same_content_and_mode(entry)) changes.push_back({path, "modified"});
-  }
-  if (before != nullptr)
-    for (const auto& [path, entry] : before->files)
-      if (!after.files.contains(path)) changes.push_back({path, "deleted"});
-  std::sort(changes.begin(), changes.end(), [](const PathChange& a, const PathChange& b) { return a.path < b.path; });
-  return changes;
-}
-
 }  // namespace playfs::app

@@ -26,11 +26,4 @@ std::vector<std::string> revision_lines(const Output& out, const ShownRevision& 
 /// One line: the id, the labels, the message's first line, the author.
 std::string revision_line(const Output& out, const Revision& revision, const std::vector<std::string>& labels);
 
-struct PathChange {
-  std::string path;
-  std::string_view kind;  ///< "added", "modified", "deleted"
-};
-/// In the order of paths; `before` may be nullptr. Compares only the manifests, without fetching contents.
-std::vector<PathChange> compare(const Manifest* before, const Manifest& after);
-
 }  // namespace playfs::app

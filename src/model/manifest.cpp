@@ -37,6 +37,10 @@ std::optional<ContentHash> known_hash(const FileEntry& entry) {
   return ContentHash::parse(entry.hash_claim);
 }
 
+std::string git_mode(FileMode mode) {
+  return mode == FileMode::executable ? "100755" : mode == FileMode::symlink ? "120000" : "100644";
+}
+
 const FileEntry* Manifest::file_at(std::string_view path) const {
   auto found = files.find(path);
   return found == files.end() ? nullptr : &found->second;

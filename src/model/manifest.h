@@ -24,6 +24,9 @@ enum class FileMode {
   symlink,     ///< 120000: the content is the target
 };
 
+/// "100644" and the like.
+std::string git_mode(FileMode mode);
+
 enum class ContentEncoding {
   text,    ///< the text is the content, in UTF-8
   base64,  ///< the text is base64 of the content (`e`)

@@ -56,14 +56,7 @@ bool is_absent(const Json* json) { return !json || json->is_null(); }
 /// A field as playfs writes it; nullopt if it is left out as the default.
 using Written = std::optional<Json>;
 
-Written write_mode(FileMode mode) {
-  switch (mode) {
-    case FileMode::regular: return std::nullopt;
-    case FileMode::executable: return Json("100755");
-    case FileMode::symlink: return Json("120000");
-  }
-  return std::nullopt;
-}
+Written write_mode(FileMode mode) { return mode == FileMode::regular ? Written() : Json(git_mode(mode)); }
 
 Written write_chunks(const FileEntry& entry) {
   if (entry.inline_text) return std::nullopt;

@@ -1,19 +1,17 @@
 // playfs diff: compares the work tree with its base, or other pairs of revisions.
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <set>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
 #include "app/mounted.h"
+#include "app/mounted_tree.h"
 #include "app/pager.h"
-#include "app/renames.h"
-#include "app/text_diff.h"
-#include "app/tree_compare.h"
+#include "app/patch.h"
 #include "base/fd.h"
+#include "compare/trees.h"
 #include "model/path.h"
 
 namespace playfs::app {
@@ -21,33 +19,26 @@ namespace playfs::app {
 namespace {
 
 constexpr std::size_t kLargestFile = 256 << 20;
-constexpr std::size_t kLongestTarget = 4096;
 
-/// nullopt if there is no file of that name.
-Result<std::optional<DiffSide>> read_side(const std::string& path) {
-  struct stat attributes {};
-  if (lstat(path.c_str(), &attributes) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::optional<DiffSide>();
-    return fail(error_from_errno(errno, "stat " + path));
-  }
-  if (S_ISLNK(attributes.st_mode)) {
-    std::string target(kLongestTarget, '\0');
-    ssize_t size = readlink(path.c_str(), target.data(), target.size());
-    if (size < 0) return fail(error_from_errno(errno, "read the link " + path));
-    target.resize(static_cast<std::size_t>(size));
-    return std::optional<DiffSide>(DiffSide{"120000", std::move(target)});
-  }
-  // A directory in a file's place: the files below it are separate changes.
-  if (!S_ISREG(attributes.st_mode)) return std::optional<DiffSide>();
-  PLAYFS_TRY(std::string content, read_file(path, kLargestFile));
-  return std::optional<DiffSide>(DiffSide{(attributes.st_mode & 0111) != 0 ? "100755" : "100644", std::move(content)});
-}
+/// A directory of the mount, and what is known of its files that may differ.
+struct Tree {
+  std::string name;  ///< the revision, or "work"
+  std::string root;  ///< empty: nothing was published yet
+  Manifest manifest = {};
 
-/// What is compared: two directories of the mount, and the paths that may differ.
+  /// The file's content or the link's target; nullopt if there is none.
+  [[nodiscard]] Result<std::optional<std::string>> read(const FileEntry* entry, const std::string& path) const {
+    if (!entry || entry->inline_text) return entry ? entry->inline_text : std::nullopt;
+    auto content = read_file(root + "/" + path, kLargestFile);
+    if (content) return std::optional(*std::move(content));
+    if (content.error().code == ErrorCode::not_found) return std::nullopt;  // deleted meanwhile
+    return fail(std::move(content).error());
+  }
+};
+
 struct Comparison {
-  std::string before, after;  ///< empty: nothing was published yet
-  std::string before_name, after_name;
-  std::set<std::string> paths;
+  Tree before, after;
+  std::set<std::string> paths;  ///< that may differ
 };
 
 std::set<std::string> staged_paths(const JsonObject& status) {
@@ -73,14 +64,20 @@ bool is_there(const std::string& path) {
   return lstat(path.c_str(), &ignored) == 0;
 }
 
+Status add_differing(std::set<std::string>& paths, const Tree& before, const Tree& after) {
+  PLAYFS_TRY(const Manifest old_tree, list_tree(before.root));
+  PLAYFS_TRY(const Manifest new_tree, list_tree(after.root));
+  for (const auto& change : compare::changes_between(old_tree, new_tree)) paths.insert(change.path);
+  return {};
+}
+
 /// Removes the revisions from the front of `words`; the rest are paths.
 Result<Comparison> choose(const CommandContext& context, const MountedPlace& place, const JsonObject& status,
                           std::vector<std::string>& words) {
   auto tree_of = [&](const std::string& revision) {
-    return revision.empty() ? "" : place.project_directory + "/revisions/" + revision;
+    return Tree{revision, revision.empty() ? "" : place.project_directory + "/revisions/" + revision};
   };
-  const std::string base = text_of(status, "base");
-  Comparison chosen{tree_of(base), place.work, base, "work", staged_paths(status)};
+  Comparison chosen{tree_of(text_of(status, "base")), {"work", place.work}, staged_paths(status)};
   if (words.empty() || is_there(context.io.absolute(words.front()))) return chosen;
   const std::string word = words.front();
   if (auto dots = word.find(".."); dots != std::string::npos) {
@@ -88,18 +85,16 @@ Result<Comparison> choose(const CommandContext& context, const MountedPlace& pla
     auto after = revision_named(place, status, word.substr(dots + 2));
     if (!before || !after) return chosen;  // then it is a path
     words.erase(words.begin());
-    chosen = {tree_of(*before), tree_of(*after), *before, *after, {}};
-    PLAYFS_TRY(chosen.paths, differing_paths(chosen.before, chosen.after));
+    chosen = {tree_of(*before), tree_of(*after), {}};
+    PLAYFS_CHECK(add_differing(chosen.paths, chosen.before, chosen.after));
     return chosen;
   }
   auto before = revision_named(place, status, word);
   if (!before) return chosen;
   words.erase(words.begin());
   // The stage differs from the base, and the base may differ from the requested revision.
-  PLAYFS_TRY(auto paths, differing_paths(tree_of(*before), chosen.before));
-  chosen.paths.merge(paths);
+  PLAYFS_CHECK(add_differing(chosen.paths, tree_of(*before), chosen.before));
   chosen.before = tree_of(*before);
-  chosen.before_name = *before;
   return chosen;
 }
 
@@ -116,61 +111,62 @@ void print(Output& out, const FileDiff& diff) {
     if (!colour) return out.line(out.is_terminal() ? safe(text) : text);
     out.line(*code != 0 ? code + safe(text) + "\x1b[m" : safe(text));
   };
-  for (const std::string& text : diff.header) line("\x1b[1m", text);
-  for (const DiffLine& one : diff.lines) {
-    switch (one.kind) {
-      case DiffLine::Kind::hunk: line("\x1b[36m", one.text); break;
-      case DiffLine::Kind::added: line("\x1b[32m", one.text); break;
-      case DiffLine::Kind::removed: line("\x1b[31m", one.text); break;
-      case DiffLine::Kind::context:
-      case DiffLine::Kind::note: line("", one.text); break;
+  each_line(diff, [&](PatchLine kind, const std::string& text) {
+    switch (kind) {
+      case PatchLine::header: line("\x1b[1m", text); break;
+      case PatchLine::hunk: line("\x1b[36m", text); break;
+      case PatchLine::added: line("\x1b[32m", text); break;
+      case PatchLine::removed: line("\x1b[31m", text); break;
+      case PatchLine::context:
+      case PatchLine::note: line("", text); break;
     }
-  }
+  });
 }
 
 Json as_json(const FileDiff& diff) {
   std::string text;
-  for (const std::string& line : diff.header) text += line + "\n";
-  for (const DiffLine& line : diff.lines) text += line.text + "\n";
-  JsonObject json{{"path", diff.path},   {"change", diff.kind},     {"binary", diff.binary},
-                  {"added", diff.added}, {"removed", diff.removed}, {"diff", text}};
-  if (diff.renamed) {
-    json.append("from", diff.renamed->from);
-    json.append("similarity", std::uint64_t{diff.renamed->similarity});
+  each_line(diff, [&](PatchLine, const std::string& line) { text += line + "\n"; });
+  const compare::FileChange& change = diff.change;
+  JsonObject json{{"path", change.path},      {"change", word_of(change)},    {"binary", diff.binary},
+                  {"added", diff.text.added}, {"removed", diff.text.removed}, {"diff", text}};
+  if (change.kind == compare::ChangeKind::renamed) {
+    json.append("from", change.old_path);
+    json.append("similarity", std::uint64_t{change.similarity});
   }
   return json;
 }
 
-Result<Renames> renames_of(const Comparison& compared, const std::set<std::string>& paths) {
-  std::set<std::string> gone, come;
-  for (const std::string& path : paths) {
-    const bool before = !compared.before.empty() && is_there(compared.before + "/" + path);
-    const bool after = !compared.after.empty() && is_there(compared.after + "/" + path);
-    if (before != after) (before ? gone : come).insert(path);
+Result<std::vector<compare::FileChange>> changes_of(Comparison& compared, const std::set<std::string>& paths) {
+  for (Tree* tree : {&compared.before, &compared.after}) {
+    for (const std::string& path : paths) {
+      if (tree->root.empty()) break;
+      PLAYFS_TRY(auto entry, entry_at(tree->root + "/" + path));
+      if (entry) tree->manifest.files.emplace(path, *std::move(entry));
+    }
   }
-  return find_renames(
-      gone, come, [&](const std::string& path) { return read_side(compared.before + "/" + path); },
-      [&](const std::string& path) { return read_side(compared.after + "/" + path); });
+  auto changes = compare::changes_between(compared.before.manifest, compared.after.manifest);
+  PLAYFS_CHECK(compare::pair_renames(changes, [&](const compare::FileChange& change) {
+    return change.after ? compared.after.read(change.after, change.path)
+                        : compared.before.read(change.before, change.path);
+  }));
+  return changes;
 }
 
-/// nullopt if the two sides are the same, or neither is a file.
-Result<std::optional<FileDiff>> compare_path(const Comparison& compared, const Renames& renames,
-                                             const std::string& path) {
-  auto renamed = renames.find(path);
-  const std::string old_path = renamed == renames.end() ? path : renamed->second.from;
-  std::optional<DiffSide> before, after;
-  if (!compared.before.empty()) {
-    PLAYFS_TRY(before, read_side(compared.before + "/" + old_path));
-  }
-  if (!compared.after.empty()) {
-    PLAYFS_TRY(after, read_side(compared.after + "/" + path));
-  }
+/// nullopt if the two sides are the same, or both are gone by now.
+Result<std::optional<FileDiff>> diff_of(const Comparison& compared, compare::FileChange change) {
+  PLAYFS_TRY(auto before, compared.before.read(change.before, change.old_path));
+  PLAYFS_TRY(auto after, compared.after.read(change.after, change.path));
   if (!before && !after) return std::optional<FileDiff>();
-  if (before && after && renamed == renames.end() && before->mode == after->mode && before->content == after->content)
+  if (!before || !after) {
+    change.kind = before ? compare::ChangeKind::removed : compare::ChangeKind::added;
+    (before ? change.after : change.before) = nullptr;
+    change.old_path = change.path;
+  } else if (change.kind == compare::ChangeKind::modified && change.before->mode == change.after->mode &&
+             before == after) {
     return std::optional<FileDiff>();
-  std::optional<Renamed> how;
-  if (renamed != renames.end() && before && after) how = renamed->second;
-  PLAYFS_TRY(FileDiff file, diff_file(path, before, after, std::move(how)));
+  }
+  auto text = [](const std::optional<std::string>& content) { return content ? std::string_view(*content) : ""; };
+  PLAYFS_TRY(FileDiff file, diff_file(std::move(change), text(before), text(after)));
   return std::optional(std::move(file));
 }
 
@@ -194,23 +190,22 @@ Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
   std::set<std::string> paths;
   for (const std::string& each : compared.paths)
     if (is_asked_for(each, asked)) paths.insert(each);
-  PLAYFS_TRY(Renames renames, renames_of(compared, paths));
-  for (const auto& [to, rename] : renames) paths.erase(rename.from);
+  PLAYFS_TRY(auto changes, changes_of(compared, paths));
 
   Pager pager(context, arguments.pager);
   Json::Array items;
   std::vector<FileDiff> files;  // for --stat, without their lines
   std::uint64_t added = 0, removed = 0;
-  for (const std::string& each : paths) {
+  for (const compare::FileChange& change : changes) {
     if (!context.io.out) break;  // the reader is gone
-    PLAYFS_TRY(auto file, compare_path(compared, renames, each));
+    PLAYFS_TRY(auto file, diff_of(compared, change));
     if (!file) continue;
-    added += file->added;
-    removed += file->removed;
+    added += file->text.added;
+    removed += file->text.removed;
     if (context.out.json()) {
       items.push_back(as_json(*file));
     } else if (arguments.stat) {
-      file->lines.clear();
+      file->text.hunks.clear();
       files.push_back(*std::move(file));
     } else {
       print(context.out, *file);
@@ -220,8 +215,8 @@ Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
     for (const std::string& line : stat_lines(files, context.io.columns, context.out.colour())) context.out.line(line);
   context.out.document(JsonObject{{"project", place.project},
                                   {"base", text_of(status, "base")},
-                                  {"before", compared.before_name},
-                                  {"after", compared.after_name},
+                                  {"before", compared.before.name},
+                                  {"after", compared.after.name},
                                   {"added", added},
                                   {"removed", removed},
                                   {"files", std::move(items)}});

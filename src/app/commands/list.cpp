@@ -19,24 +19,18 @@ struct Listing {
 
 const char* type_of(const FileEntry& entry) { return entry.mode == FileMode::symlink ? "symlink" : "file"; }
 
-const char* mode_of(const FileEntry& entry) {
-  switch (entry.mode) {
-    case FileMode::regular: return "100644";
-    case FileMode::executable: return "100755";
-    case FileMode::symlink: return "120000";
-  }
-  return "100644";
-}
-
 Status list_file(CommandContext& context, Listing& listing, const std::string& path, const FileEntry& entry) {
   bool sized = context.out.json() || listing.arguments.details;
   std::uint64_t size = 0;
   if (sized) {
     PLAYFS_TRY(size, size_of(listing.stack, FileRef{listing.revision, path, &entry}));
   }
-  listing.items.push_back(JsonObject{
-      {"path", path}, {"type", type_of(entry)}, {"mode", mode_of(entry)}, {"size", size}, {"hash", entry.hash_claim}});
-  context.out.line(sized ? fmt::format("{} {:>9} {}", mode_of(entry), size, safe(path)) : safe(path));
+  listing.items.push_back(JsonObject{{"path", path},
+                                     {"type", type_of(entry)},
+                                     {"mode", git_mode(entry.mode)},
+                                     {"size", size},
+                                     {"hash", entry.hash_claim}});
+  context.out.line(sized ? fmt::format("{} {:>9} {}", git_mode(entry.mode), size, safe(path)) : safe(path));
   return {};
 }
 

@@ -1,8 +1,7 @@
 // playfs show: shows a revision (or a project's head): who, when, why, and what it changed.
-#include <map>
-
 #include "app/commands/commands.h"
 #include "app/lookup.h"
+#include "app/patch.h"
 #include "app/revisions.h"
 #include "base/await.h"
 
@@ -10,15 +9,11 @@ namespace playfs::app {
 
 namespace {
 
-/// The paths in which a revision differs from its first parent.
-Result<std::vector<PathChange>> changes_of(runtime::ClientStack& stack, const RevisionTreePtr& revision) {
-  RevisionTreePtr parent;
-  if (!revision->revision.parents.empty()) {
-    PLAYFS_TRY(parent, await<RevisionTreePtr>([&](auto done) {
-                 stack.site().revision(revision->revision.parents.front(), {}, std::move(done));
-               }));
-  }
-  return compare(parent ? &parent->tree.manifest() : nullptr, revision->tree.manifest());
+/// nullptr if it has none.
+Result<RevisionTreePtr> first_parent_of(runtime::ClientStack& stack, const Revision& revision) {
+  if (revision.parents.empty()) return RevisionTreePtr();
+  return await<RevisionTreePtr>(
+      [&](auto done) { stack.site().revision(revision.parents.front(), {}, std::move(done)); });
 }
 
 }  // namespace
@@ -26,14 +21,16 @@ Result<std::vector<PathChange>> changes_of(runtime::ClientStack& stack, const Re
 Result<ExitCode> show(CommandContext& context, const ShowArguments& arguments) {
   PLAYFS_TRY(auto stack, context.open_client_stack());
   PLAYFS_TRY(RevisionTreePtr revision, find_revision(*stack, arguments.what));
-  PLAYFS_TRY(auto changes, changes_of(*stack, revision));
+  PLAYFS_TRY(RevisionTreePtr parent, first_parent_of(*stack, revision->revision));
   const ShownRevision shown = as_shown(revision->revision);
   JsonObject document = revision_document(shown);
   Json::Array items, refused;
   for (const std::string& line : revision_lines(context.out, shown)) context.out.line(line);
-  for (const PathChange& change : changes) {
-    items.push_back(JsonObject{{"path", change.path}, {"change", change.kind}});
-    context.out.line("  " + std::string(change.kind) + "  " + safe(change.path));
+  const Manifest nothing;
+  for (const auto& change :
+       compare::changes_between(parent ? parent->tree.manifest() : nothing, revision->tree.manifest())) {
+    items.push_back(JsonObject{{"path", change.path}, {"change", word_of(change)}});
+    context.out.line("  " + word_of(change) + "  " + safe(change.path));
   }
   for (const RefusedEntry& entry : revision->tree.manifest().refused) {
     refused.push_back(JsonObject{{"path", entry.path}, {"reason", entry.reason}});

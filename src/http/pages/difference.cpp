@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "compare/text_diff.h"
 #include "http/pages/content.h"
-#include "http/pages/diff.h"
 #include "http/pages/lists.h"
 #include "http/pages/tree.h"
 #include "http/pages/views.h"
@@ -13,6 +13,9 @@
 namespace playfs::http {
 
 namespace {
+
+using compare::ChangeKind;
+using compare::FileChange;
 
 constexpr std::size_t kFileCeiling = 256 * 1024;  // bytes of a text that is compared
 constexpr std::size_t kTotalCeiling = 2 << 20;    // bytes compared for one page
@@ -70,11 +73,11 @@ void show_number(Html& html, int number) {
   else html.element("td", {{"class", "number"}}, "");
 }
 
-void show_line(Html& html, const DiffLine& line) {
-  auto row = html.open("tr", {{"class", line.kind == '+' ? "added" : line.kind == '-' ? "removed" : "same"}});
+void show_line(Html& html, const compare::DiffLine& line) {
+  auto row = html.open("tr", {{"class", line.sign == '+' ? "added" : line.sign == '-' ? "removed" : "same"}});
   show_number(html, line.old_number);
   show_number(html, line.new_number);
-  html.element("td", {{"class", "sign"}}, line.kind == '-' ? "−" : line.kind == '+' ? "+" : "");
+  html.element("td", {{"class", "sign"}}, line.sign == '-' ? "−" : line.sign == '+' ? "+" : "");
   auto text = html.open("td", {{"class", "text"}});
   std::string_view shown = line.text;
   if (shown.size() > kLineBytes) {
@@ -87,7 +90,7 @@ void show_line(Html& html, const DiffLine& line) {
   if (!line.ends_in_break) html.element("span", {{"class", "note"}}, " (no line break at the end)");
 }
 
-void show_hunks(Html& html, const TextDiff& diff, const std::string& label) {
+void show_hunks(Html& html, const compare::TextDiff& diff, const std::string& label) {
   auto table = html.open("table", {{"class", "difference"}});
   html.element("caption", {{"class", "hidden"}}, "Lines of " + label);
   {
@@ -100,9 +103,9 @@ void show_hunks(Html& html, const TextDiff& diff, const std::string& label) {
     for (std::string_view name : {"Old line", "New line", "Change", "Text"})
       html.element("th", {{"scope", "col"}}, name);
   }
-  for (const DiffHunk& hunk : diff.hunks) {
+  for (const compare::DiffHunk& hunk : diff.hunks) {
     auto body = html.open("tbody");
-    for (const DiffLine& line : hunk.lines) show_line(html, line);
+    for (const compare::DiffLine& line : hunk.lines) show_line(html, line);
   }
 }
 
@@ -124,19 +127,19 @@ void show_link_to_lines(Html& html, const Sides& sides, const FileChange& change
       "Show this file's lines");
 }
 
-Result<TextDiff> compare(Reader& reader, const FileChange& change, Budget& budget) {
+Result<compare::TextDiff> compare_texts(Reader& reader, const FileChange& change, Budget& budget) {
   PLAYFS_TRY(std::string before, text_of(reader, change.before));
   PLAYFS_TRY(std::string after, text_of(reader, change.after));
   budget.bytes -= std::min(budget.bytes, before.size() + after.size());
-  PLAYFS_TRY(TextDiff diff, diff_texts(before, after, {budget.compared, std::min(kLinesOfFile, budget.lines)}));
+  PLAYFS_TRY(auto diff, compare::diff_texts(before, after, {budget.compared, std::min(kLinesOfFile, budget.lines)}));
   budget.compared -= diff.compared;
-  for (const DiffHunk& hunk : diff.hunks) budget.lines -= std::min(budget.lines, hunk.lines.size());
+  for (const compare::DiffHunk& hunk : diff.hunks) budget.lines -= std::min(budget.lines, hunk.lines.size());
   return diff;
 }
 
 void show_text_change(Html& html, Reader& reader, const Sides& sides, const FileChange& change, Budget& budget) {
   const bool by_itself = budget.is_whole();
-  auto diff = compare(reader, change, budget);
+  auto diff = compare_texts(reader, change, budget);
   if (!diff) {
     const ErrorCode code = diff.error().code;
     const bool too_large = code == ErrorCode::file_too_big || code == ErrorCode::quota_exceeded;
@@ -177,14 +180,16 @@ void show_change(Html& html, Visit& visit, const Sides& sides, const FileChange&
   }
   if (change.kind == ChangeKind::renamed) {
     auto line = html.open("p", {{"class", "note"}});
-    html.text(change.by_claim ? "By its publisher's hash, the same content as " : "The same content as ");
+    if (change.similarity < 100) html.text(fmt::format("{} % the same as ", change.similarity));
+    else html.text(change.by_claim ? "By its publisher's hash, the same content as " : "The same content as ");
     show_path(html, change.old_path);
     html.text(" had.");
   }
   if (change.before && change.after && change.before->mode != change.after->mode)
     html.element("p", {{"class", "note"}},
                  fmt::format("Was {}, is now {}.", word_of(change.before->mode), word_of(change.after->mode)));
-  if (change.kind == ChangeKind::mode_only || change.kind == ChangeKind::renamed) return;
+  if (change.kind == ChangeKind::mode_only) return;
+  if (change.kind == ChangeKind::renamed && change.similarity == 100) return;
   if (budget.bytes > 0 && budget.lines > 0 && budget.html > 0)
     return show_text_change(html, visit.reader, sides, change, budget);
   show_link_to_lines(html, sides, change);
@@ -215,13 +220,13 @@ Result<Document> diff_page(Visit& visit, const std::string& project_id, const st
     show_side(html, "from", sides.before);
     show_side(html, "to", sides.after);
   }
-  const auto changes = changes_between(sides.before.manifest, sides.after.manifest);
+  const Changes changes = changes_of(visit.reader, sides.before.manifest, sides.after.manifest);
   const std::string only = visit.parameter("file");
   show_changes(html, changes,
                only.empty() ? Url::here() : url_of_diff(project_id, sides.before.id.text(), sides.after.id.text()));
   Budget budget;
-  for (std::size_t i = 0; i < changes.size(); ++i)
-    if (only.empty() || changes[i].path == only) show_change(html, visit, sides, changes[i], i, budget);
+  for (std::size_t i = 0; i < changes.files.size(); ++i)
+    if (only.empty() || changes.files[i].path == only) show_change(html, visit, sides, changes.files[i], i, budget);
   return document;
 }
 

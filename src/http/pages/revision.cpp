@@ -71,7 +71,7 @@ void show_changes_to_parent(Html& html, Visit& visit, const Revision& revision) 
   if (!parent || parent->project != revision.project)
     return show_nothing(html, "Its first parent cannot be read, so there is nothing to compare it with.");
   Url difference = url_of_diff(revision.project.text(), parent->id.text(), revision.id.text());
-  show_changes(html, changes_between(parent->manifest, revision.manifest), difference);
+  show_changes(html, changes_of(visit.reader, parent->manifest, revision.manifest), difference);
   auto more = html.open("p", {{"class", "more"}});
   html.link(difference, "Show the difference line by line");
 }

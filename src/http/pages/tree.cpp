@@ -2,12 +2,31 @@
 
 #include <fmt/format.h>
 
+#include "http/pages/content.h"
 #include "http/pages/layout.h"
 #include "http/pages/views.h"
 
 namespace playfs::http {
 
 namespace {
+
+// Bytes read to find the renames of one page, and records left for its other parts.
+constexpr std::size_t kRenameBytes = 1 << 20;
+constexpr std::size_t kOtherRecords = 1500;
+
+/// Fails if there is too much to read.
+Result<std::optional<std::string>> read_to_compare(Reader& reader, const FileEntry& entry, std::size_t& bytes_left) {
+  // A claimed size may count characters, of which there are no more than bytes.
+  if (entry.size_claim.value_or(0) > compare::kLargestSimilar) return std::nullopt;
+  if (!reader.may_read(kOtherRecords + entry.chunks.size()))
+    return fail(ErrorCode::quota_exceeded, "it has too many chunks");
+  auto content = read_content(reader, entry, bytes_left);
+  if (content) bytes_left -= content->bytes.size();
+  else if (content.error().code == ErrorCode::file_too_big || content.error().code == ErrorCode::quota_exceeded)
+    return fail(std::move(content).error());
+  if (!content || !content->mismatch.empty()) return std::nullopt;
+  return std::move(content->bytes);
+}
 
 std::string size_of(const FileEntry& entry) {
   if (auto content = entry.inline_content()) return size_in_words(content->size());
@@ -86,8 +105,20 @@ void show_files(Html& html, const std::string& project, const Revision& revision
   show_refused(html, revision.manifest);
 }
 
-void show_changes(Html& html, const std::vector<FileChange>& changes, const Url& difference) {
-  if (changes.empty()) return show_nothing(html, "No file differs.");
+Changes changes_of(Reader& reader, const Manifest& before, const Manifest& after) {
+  Changes changes{compare::changes_between(before, after)};
+  std::size_t bytes_left = kRenameBytes;
+  changes.has_all_renames = compare::pair_renames(changes.files, [&](const compare::FileChange& change) {
+                              return read_to_compare(reader, change.after ? *change.after : *change.before, bytes_left);
+                            }).has_value();
+  return changes;
+}
+
+void show_changes(Html& html, const Changes& changes, const Url& difference) {
+  if (changes.files.empty()) return show_nothing(html, "No file differs.");
+  if (!changes.has_all_renames)
+    html.element("p", {{"class", "note"}},
+                 "Too much was added and removed to look for files that were both renamed and edited.");
   auto table = html.open("table", {{"class", "changes"}});
   {
     auto head = html.open("thead");
@@ -96,8 +127,8 @@ void show_changes(Html& html, const std::vector<FileChange>& changes, const Url&
     column(html, "Path");
   }
   auto body = html.open("tbody");
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    const FileChange& change = changes[i];
+  for (std::size_t i = 0; i < changes.files.size(); ++i) {
+    const compare::FileChange& change = changes.files[i];
     auto row = html.open("tr");
     {
       auto cell = html.open("td", {{"class", "change"}});
@@ -108,9 +139,11 @@ void show_changes(Html& html, const std::vector<FileChange>& changes, const Url&
       auto link = html.open("a", {{Address::href, difference.at(change_anchor(i))}});
       show_path(html, change.path);
     }
-    if (change.kind == ChangeKind::renamed) {
+    if (change.kind == compare::ChangeKind::renamed) {
       html.element("span", {{"class", "note"}}, " was ");
       show_path(html, change.old_path);
+      if (change.similarity < 100)
+        html.element("span", {{"class", "note"}}, fmt::format(", {} % the same", change.similarity));
       if (change.by_claim) html.element("span", {{"class", "note"}}, ", according to its publisher");
     }
   }

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "http/pages/diff.h"
+#include "compare/trees.h"
 #include "http/pages/html.h"
+#include "http/pages/reader.h"
 #include "model/records.h"
 
 namespace playfs::http {
@@ -16,8 +17,17 @@ void show_path(Html& html, std::string_view path);
 /// All files of a revision, and the entries that mounts refuse.
 void show_files(Html& html, const std::string& project, const Revision& revision);
 
+/// The files that differ between two manifests, in the order of paths.
+struct Changes {
+  std::vector<compare::FileChange> files;
+  bool has_all_renames = true;  ///< else only those of unedited files
+};
+/// Finds the renames that `playfs diff` finds, if they take no more than a part of what one page may read. The same for
+/// every page, since pages link to each other's changes by number.
+Changes changes_of(Reader& reader, const Manifest& before, const Manifest& after);
+
 /// The changed files, each with a link into the page that shows the difference.
-void show_changes(Html& html, const std::vector<FileChange>& changes, const Url& difference);
+void show_changes(Html& html, const Changes& changes, const Url& difference);
 
 /// The id of a file's section on the page of a difference: numbered, since paths may be anything.
 std::string change_anchor(std::size_t index);

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "http/pages/diff.h"
 #include "http/pages/html.h"
 #include "model/content_hash.h"
 #include "unit/http/pages_fixture.h"
@@ -147,26 +146,6 @@ TEST_F(PageBounds, RawFilesComeInPieces) {
   auto again = pages->handle({"GET", base + "large", {{"Host", "play.test"}, {"If-None-Match", tag}}, {}});
   EXPECT_EQ(again.response.status, 304);
   EXPECT_FALSE(again.source);
-}
-
-TEST(DiffLimits, LinesAreCountedBeforeTheyAreCompared) {
-  const std::string before = repeated("a\n", 50), after = repeated("b\n", 49) + "b";
-  auto diff = diff_texts(before, after, {.compared = 100});
-  ASSERT_TRUE(diff);
-  EXPECT_EQ(diff->compared, 100u);
-  auto refused = diff_texts(before, after, {.compared = 99});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::file_too_big);
-}
-
-TEST(DiffLimits, AChangeIsPlacedByIndentation) {
-  const std::string before = "for x {\n  a\n}\n", after = "for x {\n  b\n}\nfor x {\n  a\n}\n";
-  auto diff = diff_texts(before, after, {});
-  ASSERT_TRUE(diff);
-  std::string added;
-  for (const auto& line : diff->hunks.at(0).lines)
-    if (line.kind == '+') added += line.text + '\n';
-  EXPECT_EQ(added, "for x {\n  b\n}\n");
 }
 
 TEST(HtmlBounds, WhatIsOpenIsClosedAndNothingElseFollows) {

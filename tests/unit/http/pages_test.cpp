@@ -354,6 +354,32 @@ TEST_F(PagesTest, DifferenceShowsLinesAndRenames) {
   EXPECT_EQ(chosen.headers.get("Location"), target);
 }
 
+TEST_F(PagesTest, DifferenceFindsRenamesOfEditedFiles) {
+  std::string project = create("projects", {{"name", "p"}}), kept;
+  for (int i = 0; i < 20; ++i) kept += "line " + std::to_string(i) + "\n";
+  std::string before = publish(project, {{"old", inline_file(kept)}});
+  std::string after = publish(project, {{"new", inline_file(kept + "more\n")}}, {before});
+  auto markup = page("/projects/" + project + "/diff/" + before + ".." + after);
+  EXPECT_THAT(markup.text, HasSubstr("% the same as old had."));
+  EXPECT_THAT(markup.text, HasSubstr("+more"));
+  EXPECT_THAT(markup.text, Not(HasSubstr("−line 0")));
+  EXPECT_THAT(page("/projects/" + project + "/revisions/" + after).text, HasSubstr("was old"));
+
+  // Too much to read: as before, what was deleted and what was added.
+  std::string text;
+  while (text.size() < 6000) text += kept;
+  const std::string chunk = create("file_chunks", {{"content", text}});
+  auto large = [&](const std::string& end) {
+    Json::Array chunks(50, Json(chunk));
+    chunks.emplace_back(create("file_chunks", {{"content", end}}));
+    return publish(project, {{end + "1", JsonObject{{"h", "?"}, {"c", chunks}}},
+                             {end + "2", JsonObject{{"h", "?"}, {"c", chunks}}}});
+  };
+  auto degraded = page("/projects/" + project + "/diff/" + large("a") + ".." + large("b"));
+  EXPECT_THAT(degraded.text, HasSubstr("both renamed and edited"));
+  EXPECT_THAT(degraded.text, HasSubstr("removed"));
+}
+
 TEST_F(PagesTest, DifferenceOfVeryMuchStaysBounded) {
   std::string project = create("projects", {{"name", "p"}});
   std::string lines;

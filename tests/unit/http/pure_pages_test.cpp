@@ -1,4 +1,4 @@
-// The parts of pages that are pure functions: drawing a log, comparing manifests and texts, arranging messages.
+// The parts of pages that are pure functions: drawing a log, arranging messages.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -7,10 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "http/pages/conversation.h"
-#include "http/pages/diff.h"
 #include "http/pages/graph.h"
 #include "http/pages/layout.h"
-#include "model/content_hash.h"
 
 namespace playfs::http {
 namespace {
@@ -70,103 +68,6 @@ TEST(Graph, StaysNarrowUnderManyBranches) {
   auto layout = lay_out(log);
   EXPECT_EQ(layout.width, kMostLines);
   EXPECT_LE(layout.edges.size(), log.size() * kMostParents);
-}
-
-// Differences.
-
-FileEntry text(std::string content, FileMode mode = FileMode::regular) {
-  FileEntry entry;
-  entry.hash_claim = ContentHash::of(content).hex();
-  entry.size_claim = content.size();
-  entry.mode = mode;
-  entry.inline_text = std::move(content);
-  return entry;
-}
-
-std::vector<std::string> said(const std::vector<FileChange>& changes) {
-  std::vector<std::string> lines;
-  for (const auto& change : changes)
-    lines.push_back(std::string(name_of(change.kind)) + " " + change.old_path + " " + change.path);
-  return lines;
-}
-
-TEST(Changes, NamesEachKind) {
-  Manifest before, after;
-  before.files = {{"gone", text("1")},
-                  {"kept", text("2")},
-                  {"mode", text("3")},
-                  {"new/changed", text("4")},
-                  {"old-name", text("5")}};
-  after.files = {{"added", text("6")},
-                 {"kept", text("2")},
-                 {"mode", text("3", FileMode::executable)},
-                 {"new/changed", text("7")},
-                 {"z-name", text("5")}};
-  EXPECT_THAT(said(changes_between(before, after)),
-              ElementsAre("added added added", "removed gone gone", "mode mode mode",
-                          "modified new/changed new/changed", "renamed old-name z-name"));
-  EXPECT_TRUE(changes_between(after, after).empty());
-}
-
-TEST(Changes, OneRemovedFileIsRenamedOnlyOnce) {
-  Manifest before, after;
-  before.files = {{"a", text("same")}};
-  after.files = {{"b", text("same")}, {"c", text("same")}};
-  EXPECT_THAT(said(changes_between(before, after)), ElementsAre("renamed a b", "added c c"));
-}
-
-TEST(Changes, WhatIsStoredTellsARenameAndAHashIsAClaim) {
-  auto chunks = [](const std::string& id, const std::string& claimed) {
-    FileEntry entry = text(claimed);
-    entry.inline_text.reset();
-    entry.chunks = {ChunkId(id)};
-    return entry;
-  };
-  FileEntry liar = text("one thing");
-  liar.hash_claim = text("another").hash_claim;
-  Manifest before, after;
-  before.files = {{"a", chunks("c1", "same")}, {"b", chunks("c2", "b")}, {"c", text("another")}};
-  after.files = {{"x", chunks("c3", "same")}, {"y", chunks("c2", "something else")}, {"z", liar}};
-  const auto changes = changes_between(before, after);
-  EXPECT_THAT(said(changes), ElementsAre("removed c c", "renamed a x", "renamed b y", "added z z"));
-  EXPECT_TRUE(changes[1].by_claim);
-  EXPECT_FALSE(changes[2].by_claim);
-}
-
-std::string printed(const TextDiff& diff) {
-  std::string text;
-  for (const auto& hunk : diff.hunks)
-    for (const auto& line : hunk.lines) text += line.kind + line.text + (line.ends_in_break ? "\n" : "|");
-  return text;
-}
-
-TEST(TextDiff, ShowsLinesWithNumbers) {
-  auto diff = diff_texts("a\nb\nc\n", "a\nB\nc\nd", {});
-  ASSERT_TRUE(diff);
-  EXPECT_EQ(printed(*diff), " a\n-b\n+B\n c\n+d|");
-  EXPECT_EQ(diff->added, 2u);
-  EXPECT_EQ(diff->removed, 1u);
-  const auto& lines = diff->hunks.at(0).lines;
-  EXPECT_EQ(lines[1].old_number, 2);
-  EXPECT_EQ(lines[1].new_number, 0);
-  EXPECT_EQ(lines[4].old_number, 0);
-  EXPECT_EQ(lines[4].new_number, 4);
-}
-
-TEST(TextDiff, StopsAtTheLimit) {
-  std::string many;
-  for (int i = 0; i < 100; ++i) many += std::to_string(i) + "\n";
-  auto diff = diff_texts("", many, {.shown = 10});
-  ASSERT_TRUE(diff);
-  EXPECT_TRUE(diff->cut);
-  EXPECT_EQ(diff->hunks.at(0).lines.size(), 10u);
-  EXPECT_EQ(diff->added, 100u);
-}
-
-TEST(TextDiff, OfEqualTextsIsEmpty) {
-  auto diff = diff_texts("x\n", "x\n", {});
-  ASSERT_TRUE(diff);
-  EXPECT_TRUE(diff->hunks.empty());
 }
 
 // Conversations.
