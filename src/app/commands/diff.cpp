@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kLargestFile = 256 << 20;
 
 /// A directory of the mount, and what is known of its files that may differ.
-struct Tree {
+struct DiffedTree {
   std::string name;  ///< the revision, or "work"
   std::string root;  ///< empty: nothing was published yet
   Manifest manifest = {};
@@ -37,7 +37,7 @@ struct Tree {
 };
 
 struct Comparison {
-  Tree before, after;
+  DiffedTree before, after;
   std::set<std::string> paths;  ///< that may differ
 };
 
@@ -64,7 +64,7 @@ bool is_there(const std::string& path) {
   return lstat(path.c_str(), &ignored) == 0;
 }
 
-Status add_differing(std::set<std::string>& paths, const Tree& before, const Tree& after) {
+Status add_differing(std::set<std::string>& paths, const DiffedTree& before, const DiffedTree& after) {
   PLAYFS_TRY(const Manifest old_tree, list_tree(before.root));
   PLAYFS_TRY(const Manifest new_tree, list_tree(after.root));
   for (const auto& change : compare::changes_between(old_tree, new_tree)) paths.insert(change.path);
@@ -75,7 +75,7 @@ Status add_differing(std::set<std::string>& paths, const Tree& before, const Tre
 Result<Comparison> choose(const CommandContext& context, const MountedPlace& place, const JsonObject& status,
                           std::vector<std::string>& words) {
   auto tree_of = [&](const std::string& revision) {
-    return Tree{revision, revision.empty() ? "" : place.project_directory + "/revisions/" + revision};
+    return DiffedTree{revision, revision.empty() ? "" : place.project_directory + "/revisions/" + revision};
   };
   Comparison chosen{tree_of(text_of(status, "base")), {"work", place.work}, staged_paths(status)};
   if (words.empty() || is_there(context.io.absolute(words.front()))) return chosen;
@@ -137,7 +137,7 @@ Json as_json(const FileDiff& diff) {
 }
 
 Result<std::vector<compare::FileChange>> changes_of(Comparison& compared, const std::set<std::string>& paths) {
-  for (Tree* tree : {&compared.before, &compared.after}) {
+  for (DiffedTree* tree : {&compared.before, &compared.after}) {
     for (const std::string& path : paths) {
       if (tree->root.empty()) break;
       PLAYFS_TRY(auto entry, entry_at(tree->root + "/" + path));

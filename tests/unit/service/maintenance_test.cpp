@@ -7,7 +7,7 @@
 namespace playfs::service {
 namespace {
 
-class CareTest : public ServiceTest {
+class MaintenanceTest : public ServiceTest {
  protected:
   const std::string path = directory / "playground.db";
 
@@ -18,7 +18,7 @@ class CareTest : public ServiceTest {
   }
 };
 
-TEST_F(CareTest, ACopyTakenWhileOthersWriteIsWhole) {
+TEST_F(MaintenanceTest, ACopyTakenWhileOthersWriteIsWhole) {
   for (int i = 0; i < 50; ++i) send("POST", "/messages", "{}");
   std::atomic<bool> stop = false;
   std::thread writer([&] {
@@ -38,7 +38,7 @@ TEST_F(CareTest, ACopyTakenWhileOthersWriteIsWhole) {
   EXPECT_EQ((*opened)->list("messages", 100, kNewest)->records.size(), std::min<std::size_t>(*count, 100));
 }
 
-TEST_F(CareTest, NothingIsOverwrittenAndNothingIsMadeUp) {
+TEST_F(MaintenanceTest, NothingIsOverwrittenAndNothingIsMadeUp) {
   ASSERT_TRUE(back_up_store(path, directory / "copy.db"));
   auto again = back_up_store(path, directory / "copy.db");
   ASSERT_FALSE(again);
@@ -47,12 +47,12 @@ TEST_F(CareTest, NothingIsOverwrittenAndNothingIsMadeUp) {
   EXPECT_EQ(check_store(directory / "none.db").error().code, ErrorCode::not_found);
 }
 
-TEST_F(CareTest, AHealthyStoreIsCounted) {
+TEST_F(MaintenanceTest, AHealthyStoreIsCounted) {
   for (const auto& collection : all_collections()) send("POST", "/" + std::string(collection.name), "{}");
   EXPECT_EQ(check_store(path), 8u);
 }
 
-TEST_F(CareTest, FindsWhatIsBroken) {
+TEST_F(MaintenanceTest, FindsWhatIsBroken) {
   for (int i = 0; i < 3; ++i) send("POST", "/messages", "{}");
   for (const char* damage :
        {"UPDATE records SET fields = '{\"a\":' WHERE position = 2",
