@@ -31,7 +31,8 @@ Result<std::optional<FileEntry>> entry_at(const std::string& path) {
   entry.size_claim = static_cast<std::uint64_t>(attributes.st_size);
   const ssize_t size = getxattr(path.c_str(), "user.playfs.hash", value.data(), value.size());
   if (size > 0) entry.hash_claim.assign(value.data(), static_cast<std::size_t>(size));
-  if (!known_hash(entry)) entry.chunks.emplace_back(size > 0 ? entry.hash_claim : path);
+  // Stands for the content: entries without any would count as equal.
+  entry.chunks.emplace_back(size > 0 ? entry.hash_claim : path);
   return entry;
 }
 
