@@ -229,7 +229,7 @@ Status Loader::load_replacements() {
   for (const auto& [ino, inode] : state_.by_ino) {
     if (inode->spool) by_spool.emplace(inode->spool->number(), inode);
   }
-  auto old_file = [&](std::uint64_t number) PLAYFS_NO_ANALYSIS -> SpoolFilePtr {
+  auto old_file = [&](std::uint64_t number) PLAYFS_REQUIRES(state_.mutex) -> SpoolFilePtr {
     if (number == 0) return nullptr;
     if (auto known = state_.frozen.find(number); known != state_.frozen.end()) return known->second;
     return file_of_earlier_run(number);

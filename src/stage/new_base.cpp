@@ -34,9 +34,9 @@ Status Stage::integrate(RevisionTreePtr base, const Merged& merged, const std::v
     static_cast<void>(state.unhurried_survey());
     if (state.pending || state.freezing)
       return fail(ErrorCode::busy, "a publication is in progress", "wait for it to finish");
-    PLAYFS_TRY(invalidations, state.stand_on(std::move(base), merged, [&](Batch& batch) PLAYFS_NO_ANALYSIS {
+    PLAYFS_TRY(invalidations, state.stand_on(std::move(base), merged, [&](Batch& batch) PLAYFS_REQUIRES(state.mutex) {
       MergeNotes::put_parents(batch, parents);
-      batch.after_commit([&]() PLAYFS_NO_ANALYSIS { state.notes.parents = parents; });
+      batch.after_commit([&]() PLAYFS_REQUIRES(state.mutex) { state.notes.parents = parents; });
     }));
   }
   if (told) told(invalidations);
@@ -56,14 +56,14 @@ Status Stage::settle(const std::string& tx, RevisionTreePtr base, const Merged& 
       return state.rows->check_disk();  // done before; the caller died before recording it
     if (!state.pending || state.pending->tx != tx)
       return fail(ErrorCode::not_found, "there is no pending publication " + tx);
-    PLAYFS_TRY(invalidations, state.stand_on(std::move(base), merged, [&](Batch& batch) PLAYFS_NO_ANALYSIS {
+    PLAYFS_TRY(invalidations, state.stand_on(std::move(base), merged, [&](Batch& batch) PLAYFS_REQUIRES(state.mutex) {
       state.drop_pending();
       bool state_was_published = state.staged_state == state.pending->state && !merged.has_state;
       if (state_was_published) state.rows->drop_value("state");
       MergeNotes::put_parents(batch, {});
       // What was in conflict is published. What is in conflict from now on comes from this merge.
       if (!merged.conflicted) state.notes.replace_conflicted(batch, {});
-      batch.after_commit([&state, state_was_published]() PLAYFS_NO_ANALYSIS {
+      batch.after_commit([&state, state_was_published]() PLAYFS_REQUIRES(state.mutex) {
         if (state_was_published) state.staged_state.reset();
         state.notes.parents.clear();
         state.forget_pending();
@@ -104,7 +104,7 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   Rebase rebase(
       *this, batch, std::move(next),
       [&](const std::string& path, const Inode* file)
-          PLAYFS_NO_ANALYSIS { return !handled.contains(path) && is_as_frozen(path, file); },
+          PLAYFS_REQUIRES(mutex) { return !handled.contains(path) && is_as_frozen(path, file); },
       std::move(decisions));
   PLAYFS_CHECK(rebase.run());
   if (!rebase.obstructed.empty()) {
@@ -130,7 +130,7 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   notes.put_tracked(batch, merged.tracked);
   if (merged.state) rows->put_value("state", *merged.state);
   else if (merged.has_state) rows->drop_value("state");
-  batch.after_commit([&]() PLAYFS_NO_ANALYSIS {
+  batch.after_commit([&]() PLAYFS_REQUIRES(mutex) {
     if (merged.has_state) staged_state = merged.state;
     notes.tracked = merged.tracked;
     changed();
@@ -243,9 +243,9 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const R
     return fail(ErrorCode::busy, "it brings other ignore rules, and files here are local-only under the present ones",
                 "try again");
   Batch batch = state.rows->begin();
-  Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
-    return state.is_as_frozen(path, file);
-  });
+  Rebase rebase(state, batch, std::move(base),
+                [&](const std::string& path, const Inode* file)
+                    PLAYFS_REQUIRES(state.mutex) { return state.is_as_frozen(path, file); });
   PLAYFS_CHECK(rebase.run());
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   state.notes.replace_conflicted(batch, {});

@@ -25,7 +25,7 @@ Status Rebase::run() {
     plan_times();
     state_.rows->put_value("base", next_ ? next_->revision.id.text() : "");
   }
-  batch_.after_commit([this]() PLAYFS_NO_ANALYSIS {
+  batch_.after_commit([this]() PLAYFS_REQUIRES(state_.mutex) {
     state_.path_times = times_;
     state_.base_time = default_time_;
   });
@@ -34,7 +34,7 @@ Status Rebase::run() {
              visit(state_.root, "", state_.base_root(), next_ ? &next_->tree.root() : nullptr, false));
   touch_what_lost_names();
   state_.rows->drop_unused_rescued();
-  batch_.after_commit([this]() PLAYFS_NO_ANALYSIS {
+  batch_.after_commit([this]() PLAYFS_REQUIRES(state_.mutex) {
     state_.base = next_;
     state_.changed();
   });
@@ -84,7 +84,7 @@ WallTime Rebase::time_of(std::string_view path) const {
 Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::string& path, const LowerDirectory* before,
                                       const LowerDirectory* after, bool yields) {
   Directory& in = *directory->directory;
-  batch_.after_commit([directory, after, this, path]() PLAYFS_NO_ANALYSIS {
+  batch_.after_commit([directory, after, this, path]() PLAYFS_REQUIRES(state_.mutex) {
     directory->directory->lower = after;
     directory->directory->opaque = false;
     if (directory->has_row) return;
@@ -210,7 +210,7 @@ Result<bool> Rebase::visit_decided(const Spot& at, const MergedPath& decided) {
     if (at.child) lose_name(at.child);
     if (at.child && !at.becomes && at.parent->has_row) state_.rows->drop_entry(at.parent->ino, at.name);
     if (at.child) {
-      batch_.after_commit([this, at]() PLAYFS_NO_ANALYSIS { state_.detach(*at.parent, at.name); });
+      batch_.after_commit([this, at]() PLAYFS_REQUIRES(state_.mutex) { state_.detach(*at.parent, at.name); });
       invalidations.push_back({at.parent, at.name, at.child});
     }
     return false;
@@ -220,7 +220,7 @@ Result<bool> Rebase::visit_decided(const Spot& at, const MergedPath& decided) {
   if (replaced) lose_name(replaced);
   put_row(decided, replaced);
   state_.rows->put_entry(at.parent->ino, at.name, decided.content->ino);
-  batch_.after_commit([this, at, replaced, fresh = decided.content]() PLAYFS_NO_ANALYSIS {
+  batch_.after_commit([this, at, replaced, fresh = decided.content]() PLAYFS_REQUIRES(state_.mutex) {
     std::uint64_t place = replaced ? at.parent->directory->children.find(at.name)->second.cookie : 0;
     if (replaced) state_.detach(*at.parent, at.name);
     state_.attach(*at.parent, at.name, fresh);
@@ -241,11 +241,11 @@ Result<bool> Rebase::visit_to_be_directory(const Spot& at) {
       return true;
     }
     lose_name(at.child);
-    batch_.after_commit([this, at]() PLAYFS_NO_ANALYSIS { state_.detach(*at.parent, at.name); });
+    batch_.after_commit([this, at]() PLAYFS_REQUIRES(state_.mutex) { state_.detach(*at.parent, at.name); });
   }
   state_.touch(batch_, *at.parent, now_);
   InodePtr made = make_partial(*at.parent, at.name, at.path, at.becomes);
-  batch_.after_commit([this, at, made]() PLAYFS_NO_ANALYSIS { state_.attach(*at.parent, at.name, made); });
+  batch_.after_commit([this, at, made]() PLAYFS_REQUIRES(state_.mutex) { state_.attach(*at.parent, at.name, made); });
   invalidations.push_back({at.parent, at.name, at.child});
   return true;
 }
@@ -267,7 +267,8 @@ bool Rebase::visit_nothing(const Spot& at) {
     return true;
   }
   InodePtr partial = make_partial(*at.parent, at.name, at.path, at.becomes);
-  batch_.after_commit([this, at, partial]() PLAYFS_NO_ANALYSIS { state_.attach(*at.parent, at.name, partial); });
+  batch_.after_commit([this, at, partial]()
+                          PLAYFS_REQUIRES(state_.mutex) { state_.attach(*at.parent, at.name, partial); });
   invalidations.push_back({at.parent, at.name, nullptr});
   return true;
 }

@@ -34,7 +34,7 @@ void Rebase::lose_name(const InodePtr& file) {
   if (++names_lost_[file] < file->names.size()) return;
   if (file->has_row) state_.rows->drop_inode(file->ino);
   if (file->has_row && file->is_directory()) state_.rows->drop_whiteouts(file->ino);
-  batch_.after_commit([this, file]() PLAYFS_NO_ANALYSIS { state_.release(*file); });
+  batch_.after_commit([this, file]() PLAYFS_REQUIRES(state_.mutex) { state_.release(*file); });
   supersede(file);
 }
 
@@ -56,12 +56,12 @@ void Rebase::touch_what_lost_names() {
 void Rebase::remove(const Spot& at) {
   lose_name(at.child);
   if (at.parent->has_row) state_.rows->drop_entry(at.parent->ino, at.name);
-  batch_.after_commit([this, at]() PLAYFS_NO_ANALYSIS { state_.detach(*at.parent, at.name); });
+  batch_.after_commit([this, at]() PLAYFS_REQUIRES(state_.mutex) { state_.detach(*at.parent, at.name); });
   invalidations.push_back({at.parent, at.name, at.child});
 }
 
 void Rebase::appear(const Spot& at) {
-  batch_.after_commit([this, at]() PLAYFS_NO_ANALYSIS {
+  batch_.after_commit([this, at]() PLAYFS_REQUIRES(state_.mutex) {
     state_.attach(*at.parent, at.name, state_.make_lower(at.path, *at.becomes, next_));
   });
   if (invalidations.empty() || invalidations.back().directory != at.parent || invalidations.back().name != at.name)
@@ -74,7 +74,7 @@ void Rebase::replace(const Spot& at) {
   std::uint64_t ino = is_only_name && !at.child->has_row ? at.child->ino : 0;
   lose_name(at.child);
   if (at.parent->has_row) state_.rows->drop_entry(at.parent->ino, at.name);
-  batch_.after_commit([this, at, ino]() PLAYFS_NO_ANALYSIS {
+  batch_.after_commit([this, at, ino]() PLAYFS_REQUIRES(state_.mutex) {
     std::uint64_t place = at.parent->directory->children.find(at.name)->second.cookie;
     state_.detach(*at.parent, at.name);
     state_.attach(*at.parent, at.name,
@@ -103,7 +103,7 @@ void Rebase::replace_row(const Spot& at) {
   InodeRow row = state_.row_of(*fresh);
   row.lower_revision.clear();
   state_.rows->put_inode(row);
-  batch_.after_commit([this, at, fresh]() PLAYFS_NO_ANALYSIS {
+  batch_.after_commit([this, at, fresh]() PLAYFS_REQUIRES(state_.mutex) {
     std::uint64_t place = at.parent->directory->children.find(at.name)->second.cookie;
     state_.release(*at.child);
     state_.detach(*at.parent, at.name);
@@ -149,7 +149,7 @@ InodePtr Rebase::make_partial(Inode& parent, const std::string& name, const std:
   }
   auto attach = [&](const std::string& below_name, const InodePtr& inner) {
     batch_.after_commit([this, partial, below_name, inner]()
-                            PLAYFS_NO_ANALYSIS { state_.attach(*partial, below_name, inner); });
+                            PLAYFS_REQUIRES(state_.mutex) { state_.attach(*partial, below_name, inner); });
   };
   for (const auto& below_name : names) {
     const Tree::Child* below = child_of(shown, below_name);

@@ -72,7 +72,7 @@ Status Stage::State::prepare_replacement(const InodePtr& from, std::string_view 
 
 void Stage::State::end_replacement(Batch& batch, std::uint64_t number) {
   rows->drop_replacement(number);
-  batch.after_commit([this, number]() PLAYFS_NO_ANALYSIS {
+  batch.after_commit([this, number]() PLAYFS_REQUIRES(mutex) {
     auto over = replacements.extract(number);
     if (over && over.mapped().old) over.mapped().old->keep = frozen.contains(over.mapped().old->number());
   });

@@ -234,7 +234,7 @@ void Stage::State::drop_link(Batch& batch, Inode& inode, WallTime now) {
   if (inode.has_row) rows->drop_inode(inode.ino);
   end_replacement(batch, inode);
   if (inode.is_directory() && inode.has_row) rows->drop_whiteouts(inode.ino);
-  batch.after_commit([this, &inode, now]() PLAYFS_NO_ANALYSIS {
+  batch.after_commit([this, &inode, now]() PLAYFS_REQUIRES(mutex) {
     inode.metadata.ctime = now;
     release(inode);
   });
