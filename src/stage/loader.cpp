@@ -251,8 +251,9 @@ Status Loader::load_replacements() {
     }
     SpoolFilePtr old = old_file(row.old_spool);
     if (is_whole) {
+      const auto number = row.spool;
       const std::uint64_t changes = inode.spool->changes;
-      state_.replacements.emplace(row.spool,
+      state_.replacements.emplace(number,
                                   Stage::State::Replacement{inode.spool, std::move(old), changes, std::move(row)});
       continue;
     }
