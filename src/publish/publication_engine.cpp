@@ -14,6 +14,8 @@ namespace {
 
 /// Revisions beside head that are remembered; the newest. Anyone may post any number of them.
 constexpr std::size_t kMostLeftOut = 64;
+/// Revisions that a look at what head has taken in may read.
+constexpr std::size_t kMostLookedUp = 1024;
 
 CommitResult so_far(const Publication& publication) {
   CommitResult result;
@@ -320,32 +322,46 @@ Status PublicationEngine::say(const Announcement& announcement) {
 }
 
 /// Journals the branches that were left out: once head is verified, the scan forgets all that is older, and no client
-/// would name them. `drops_taken_in`: whether to drop earlier ones that head holds by now. Finding that out may read
-/// far back, so no commit waits for it.
-Status PublicationEngine::note_left_out(const ConvergedState& converged, bool drops_taken_in) {
-  PLAYFS_TRY(auto noted, parts_.journal.left_out());
-  std::map<RevisionId, WallTime> left_out;
+/// would name them. Sends no request.
+Status PublicationEngine::note_left_out(const ConvergedState& converged) {
+  PLAYFS_TRY(auto left_out, parts_.journal.left_out());
   for (const auto& each : converged.left_out) left_out.emplace(each.revision, each.created_at);
-  std::vector<RevisionId> compared = {converged.head};
-  for (const auto& [id, time] : noted)
-    if (!left_out.contains(id)) compared.push_back(id);
-  if (drops_taken_in && !converged.head.empty() && compared.size() > 1) {
-    PLAYFS_TRY(auto holdings, Holdings::compare(compared, merging_.links()));
-    std::erase_if(noted, [&](const auto& item) {
-      return !left_out.contains(item.first) && holdings.covers(converged.head, item.first);
-    });
-  }
-  left_out.merge(noted);
   while (left_out.size() > kMostLeftOut)
     left_out.erase(std::min_element(left_out.begin(), left_out.end(),
                                     [](const auto& a, const auto& b) { return a.second < b.second; }));
   return parts_.journal.record_left_out(left_out);
 }
 
+/// Drops notes of branches that head, or a later revision of the branch, holds by now. Looks no further back than
+/// kMostLookedUp: a branch can be as old as the project. What is not found out stays noted.
+Status PublicationEngine::drop_taken_in(const RevisionId& head) {
+  PLAYFS_TRY(auto left_out, parts_.journal.left_out());
+  std::vector<RevisionId> compared = {head};
+  for (const auto& [id, time] : left_out)
+    if (id != head) compared.push_back(id);
+  if (head.empty() || left_out.empty() || compared == compared_with_head_) return {};
+  std::size_t looked_up = 0;
+  const Links near = {[&](const RevisionId& id) -> Result<std::optional<Link>> {
+                        return looked_up++ < kMostLookedUp ? merging_.links().find(id) : std::optional<Link>();
+                      },
+                      merging_.links().confirm};
+  PLAYFS_TRY(auto holdings, Holdings::compare(compared, near));
+  std::erase_if(left_out, [&](const auto& item) {
+    const RevisionId& id = item.first;
+    return std::any_of(compared.begin(), compared.end(), [&](const RevisionId& other) {
+      if (id == head || other == id) return id == head;
+      return holdings.covers(other, id) && (other == head || !holdings.covers(id, other));
+    });
+  });
+  PLAYFS_CHECK(parts_.journal.record_left_out(left_out));
+  compared_with_head_ = std::move(compared);
+  return {};
+}
+
 /// Verifying head forgets what is older. So if the log has an unannounced branch, the scan is only saved, and a
 /// reconcile announces it: a commit does not announce others' branches, and their authors may be gone.
 Status PublicationEngine::pass_by(const ConvergedState& converged) {
-  PLAYFS_CHECK(note_left_out(converged, false));
+  PLAYFS_CHECK(note_left_out(converged));
   if (!converged.verified) return {};
   for (const auto& left_out : converged.left_out) {
     PLAYFS_TRY(bool is_said, parts_.journal.is_announced(left_out.revision));
@@ -368,7 +384,7 @@ Result<ConvergedState> PublicationEngine::reconcile(const std::string& agent) {
                       .author = left_out.agent,
                       .conflicts = std::move(paths)}));
   }
-  PLAYFS_CHECK(note_left_out(converged, true));
+  PLAYFS_CHECK(note_left_out(converged));
   if (converged.verified) PLAYFS_CHECK(scan_.verified(*converged.verified));
   PLAYFS_CHECK(say_what_came_late());
   PLAYFS_TRY(auto branch, parts_.journal.branch());
@@ -378,6 +394,9 @@ Result<ConvergedState> PublicationEngine::reconcile(const std::string& agent) {
     PLAYFS_TRY(auto holdings, Holdings::compare({converged.head, branch}, merging_.links()));
     if (holdings.covers(converged.head, branch)) PLAYFS_CHECK(parts_.journal.record_no_branch());
   }
+  Status dropped = drop_taken_in(converged.head);
+  // It may have to read old revisions, which nothing waits for.
+  if (!dropped && !is_transient(dropped.error().code)) return fail(dropped.error());
   return converged;
 }
 

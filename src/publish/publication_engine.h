@@ -129,7 +129,8 @@ class PublicationEngine {
   Status refused(Publication& publication, const Error& error);
   Status converge(Publication& publication);
   Status say(const Announcement& announcement);
-  Status note_left_out(const ConvergedState& converged, bool drops_taken_in);
+  Status note_left_out(const ConvergedState& converged);
+  Status drop_taken_in(const RevisionId& head);
   Status pass_by(const ConvergedState& converged);
   Status say_what_came_late();
   Status settle(Publication& publication);
@@ -212,7 +213,8 @@ class PublicationEngine {
   StoredChunks stored_;
   Convergence convergence_;
   Work work_;
-  Progress told_;  ///< of the publication's steps; idle if none is in progress
+  std::vector<RevisionId> compared_with_head_;  ///< head and what was noted as left out, when last compared
+  Progress told_;                               ///< of the publication's steps; idle if none is in progress
 };
 
 }  // namespace playfs::publish

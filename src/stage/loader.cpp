@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 #include <xxhash.h>
+#include <algorithm>
 
 #include <cerrno>
 #include <unordered_set>
@@ -79,7 +80,8 @@ Status Loader::load_values(const RevisionTreePtr& given) {
   PLAYFS_TRY(std::uint64_t salt, number("salt"));
   PLAYFS_TRY(std::uint64_t next_ino, number("next_ino"));
   PLAYFS_TRY(auto next_spool, stored_.value("next_spool"));
-  state_.numbers = Numbers(salt, next_ino, parse_number<std::uint64_t>(next_spool.value_or("")).value_or(1));
+  const auto spools = parse_number<std::uint64_t>(next_spool.value_or("")).value_or(1);
+  state_.numbers = Numbers(salt, next_ino, std::max<std::uint64_t>(spools, 1));  // a row takes 0 for "no bytes"
   PLAYFS_TRY(auto since, stored_.value("base_time"));
   auto time = since ? parse_number<std::int64_t>(*since) : std::nullopt;
   if (!time) return fail(damaged("no value for base_time"));

@@ -199,13 +199,16 @@ Attempt<std::vector<SummaryPtr>> known_branches(Mount& mount, const OperationPtr
   PLAYFS_ATTEMPT(const Walk walk, walk_here(mount, op, head));
   if (walk.line.empty()) return branches;
   std::vector<SummaryPtr> beside;
-  auto find_beside = [candidates = std::move(candidates), walk, project](Finder& finder, const CancelToken& cancel) {
+  auto find_beside = [candidates = std::move(candidates), walk, project, seen](Finder& finder,
+                                                                               const CancelToken& cancel) {
     std::vector<SummaryPtr> found;
     for (const RevisionId& id : candidates) {
       if (cancel.cancelled()) break;
       auto summary = walk.seen.contains(id) ? nullptr : finder.find(id);
-      // Older than everything the walk covered: unknown.
-      if (summary && summary->project == project && !Newer()(summary, walk.line.back())) found.push_back(summary);
+      if (!summary || summary->project != project) continue;
+      // If it is older than everything the walk covered, only a publisher knows that it is a branch.
+      if (!Newer()(summary, walk.line.back()) || std::find(seen.begin(), seen.end(), id) != seen.end())
+        found.push_back(summary);
     }
     return found;
   };

@@ -16,8 +16,8 @@ Attempt<RevisionTreePtr> revision_here(Mount& mount, const OperationPtr& op, con
 /// Only what is here, without a request; nullptr if nothing is.
 Attempt<RevisionTreePtr> known_revision(Mount& mount, const OperationPtr& op, const RevisionId& id);
 /// A revision that must belong to the project: one project never shows another's bytes.
-Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& op, const RevisionId& id,
-                                             const ProjectId& project);
+[[nodiscard]] Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& op, const RevisionId& id,
+                                                           const ProjectId& project);
 
 /// The summary of a revision, if one is in memory.
 SummaryPtr summary_here(Mount& mount, const OperationPtr& op, const RevisionId& id);

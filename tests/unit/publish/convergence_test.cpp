@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -264,6 +266,56 @@ TEST_F(ConvergenceTest, AStrangersManyBranchesAreNotAllRemembered) {
   auto left_out = work->publisher->left_out();
   EXPECT_EQ(left_out.size(), 64U);
   EXPECT_EQ(std::count(left_out.begin(), left_out.end(), RevisionId(last)), 1) << "the newest are";
+}
+
+TEST_F(ConvergenceTest, ABranchThatGrowsIsNamedOnce) {
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+  open(MergePolicy::Whose::none);
+  std::string grown = publish(root, {{"base", "0"}, {"grown", "0"}});
+  for (int i = 1; i < 4; ++i) {
+    work->write("mine", std::to_string(i));
+    ASSERT_TRUE(work->commit());
+    let_the_log_grow(world);
+    grown = publish(grown, {{"base", "0"}, {"grown", std::to_string(i)}});
+  }
+  open(MergePolicy::Whose::none, true);
+  const std::set<RevisionId> tips = {RevisionId(branch), RevisionId(grown)};
+  auto named = [&] {
+    auto left_out = work->publisher->left_out();
+    return std::set<RevisionId>(left_out.begin(), left_out.end());
+  };
+  EXPECT_TRUE(test::eventually([&] { return named() == tips; }));
+}
+
+TEST_F(ConvergenceTest, ARevisionWithoutParentsDoesNotCostTheWholeHistory) {
+  constexpr int kLong = 1'500;
+  begin({{"base", "0"}}, {{"base", "0"}});
+  for (int i = 0; i < kLong; ++i) head = publish(head, {{"base", std::to_string(i)}});
+  world.set_head(project, head);
+  open(MergePolicy::Whose::none);
+  const RevisionId alone(publish("", {{"alone", "a"}}));
+  for (const std::string name : {"one", "two"}) {  // with the second, the log is forgotten up to head
+    work->write(name, name);
+    ASSERT_TRUE(work->commit());
+    let_the_log_grow(world);
+  }
+  auto is_named = [&] {
+    auto left_out = work->publisher->left_out();
+    return std::count(left_out.begin(), left_out.end(), alone) == 1;
+  };
+  ASSERT_TRUE(is_named());
+  work.reset();
+  std::filesystem::remove_all(directory.path() + "/tree/cache");
+  open(MergePolicy::Whose::none, true);
+  auto reads = [&] {
+    auto sent = work->faults.sent();
+    return std::count_if(sent.begin(), sent.end(), [](const auto& one) {
+      return one.request.method == "GET" && one.request.target.find("/revisions/") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(test::eventually([&] { return reads() > 500; })) << "it looks whether head has taken it in";
+  EXPECT_FALSE(test::eventually([&] { return reads() > kLong - 200; }, std::chrono::seconds(3)));
+  EXPECT_TRUE(is_named());
 }
 
 TEST_F(ConvergenceTest, AReconcileKeepsBranchesUntilTheyAreAnnounced) {
