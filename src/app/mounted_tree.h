@@ -1,19 +1,33 @@
-// A directory of a mount as a manifest. Blocking, but reads no contents; for commands.
+// A directory of a mount, read as a tree: as a manifest, and the content of its files. Blocking; for commands.
+//
+// Whoever published the tree chose its names and links, so no link is followed: `keys/id` is no file of a tree whose
+// `keys` is a link, wherever that leads.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "model/manifest.h"
 
 namespace playfs::app {
 
-/// What the attributes of a file or link tell; nullopt if there is none. A file without a known hash counts as equal to
-/// those with the same claim, or else to none.
-Result<std::optional<FileEntry>> entry_at(const std::string& path);
+class MountedTree {
+ public:
+  /// `root`: empty for a tree without files. A missing directory counts as empty, too.
+  explicit MountedTree(std::string root) : root_(std::move(root)) {}
 
-/// A missing directory counts as empty.
-Result<Manifest> list_tree(const std::string& directory);
+  /// All files and links, as entry_at() describes them. Reads no contents.
+  [[nodiscard]] Result<Manifest> list() const;
+  /// The mode, size and hash of a file, or the target of a link; nullopt if there is neither. Its content is unknown
+  /// unless the hash is: then it is equal to nothing, and has to be read.
+  [[nodiscard]] Result<std::optional<FileEntry>> entry_at(const std::string& path) const;
+  /// The bytes of a file; nullopt if there is no file, or no longer.
+  [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path) const;
+
+ private:
+  std::string root_;
+};
 
 }  // namespace playfs::app

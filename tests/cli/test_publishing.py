@@ -278,6 +278,50 @@ class Publishing(fixture.Fixture):
         self.assertEqual(nothing.stdout, '')
         self.assertEqual(self.run_in('diff', '/etc/passwd', check=False).returncode, NOT_FOUND)
 
+    def test_diff_shows_what_a_stranger_would_hide(self):
+        secret = self.home / 'secret'
+        secret.mkdir()
+        (secret / 'id').write_text('TOPSECRET\n')
+
+        def post(parents, **files):
+            return self.api.create('revisions', project=self.project, parents=parents, agent='eve', message='m',
+                                   manifest={'files': files}, state={})['id']
+
+        # A link that leads out of the tree, where the other revision has a directory; a hash that proves nothing; a
+        # link in place of a file; a tree deeper than there are descriptors.
+        deep = '/'.join(['d'] * 400) + '/f'
+        old = post([], **{'keys': {'inline': str(secret), 'm': '120000'}, 'claimed': {'inline': 'one', 'h': 'v1'},
+                          'p': {'inline': 'p\n', 'h': 'v1'}, 'kind': {'inline': 'elsewhere', 'm': '120000'},
+                          deep: {'inline': 'deep\n'}})
+        new = post([old], **{'keys/id': {'inline': 'theirs\n'}, 'claimed': {'inline': 'EVIL', 'h': 'v1'},
+                             'p': {'inline': 'p\n', 'h': 'v1'}, 'kind': {'inline': '#!/bin/sh\n', 'm': '100755'},
+                             deep: {'inline': 'deeper\n'}})
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': new})
+        diff = self.command('sh', '-c', f'ulimit -n 256; exec "$0" diff {old}..{new}', self.playfs_path,
+                            cwd=self.work).stdout
+        self.assertNotIn('TOPSECRET', diff)
+        for part in ('+theirs', '-one', '+EVIL', '-deep', '+deeper', 'deleted file mode 120000', 'new file mode 100755'):
+            self.assertIn(part, diff)
+        self.assertNotIn('b/p', diff, 'the same bytes')
+        copy = self.home / 'copy'
+        self.playfs('export', old, copy, '--site', self.api.origin)
+        patch = self.home / 'patch'
+        patch.write_text(diff)
+        self.command('git', 'apply', patch, cwd=copy)
+        self.assertEqual((copy / 'keys/id').read_text(), 'theirs\n')
+        self.assertEqual((copy / 'kind').stat().st_mode & 0o777, 0o755)
+
+        # The same in the work tree.
+        self.run_in('update')
+        os.rename(self.work / 'p', self.work / 'claimed')
+        (self.work / 'keys/id').unlink()
+        (self.work / 'keys').rmdir()
+        os.symlink(secret, self.work / 'keys')
+        staged = self.run_in('diff').stdout
+        self.assertNotIn('TOPSECRET', staged)
+        for part in ('-theirs', '-EVIL', '+p', 'new file mode 120000'):
+            self.assertIn(part, staged)
+
     # terminals
 
     def test_colour_and_pager_belong_to_terminals(self):

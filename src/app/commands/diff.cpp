@@ -10,7 +10,6 @@
 #include "app/mounted_tree.h"
 #include "app/pager.h"
 #include "app/patch.h"
-#include "base/fd.h"
 #include "compare/trees.h"
 #include "model/path.h"
 
@@ -18,21 +17,16 @@ namespace playfs::app {
 
 namespace {
 
-constexpr std::size_t kLargestFile = 256 << 20;
-
 /// A directory of the mount, and what is known of its files that may differ.
 struct DiffedTree {
   std::string name;  ///< the revision, or "work"
-  std::string root;  ///< empty: nothing was published yet
+  MountedTree files;
   Manifest manifest = {};
 
   /// The file's content or the link's target; nullopt if there is none.
   [[nodiscard]] Result<std::optional<std::string>> read(const FileEntry* entry, const std::string& path) const {
     if (!entry || entry->inline_text) return entry ? entry->inline_text : std::nullopt;
-    auto content = read_file(root + "/" + path, kLargestFile);
-    if (content) return std::optional(*std::move(content));
-    if (content.error().code == ErrorCode::not_found) return std::nullopt;  // deleted meanwhile
-    return fail(std::move(content).error());
+    return files.read(path);
   }
 };
 
@@ -65,8 +59,8 @@ bool is_there(const std::string& path) {
 }
 
 Status add_differing(std::set<std::string>& paths, const DiffedTree& before, const DiffedTree& after) {
-  PLAYFS_TRY(const Manifest old_tree, list_tree(before.root));
-  PLAYFS_TRY(const Manifest new_tree, list_tree(after.root));
+  PLAYFS_TRY(const Manifest old_tree, before.files.list());
+  PLAYFS_TRY(const Manifest new_tree, after.files.list());
   for (const auto& change : compare::changes_between(old_tree, new_tree)) paths.insert(change.path);
   return {};
 }
@@ -75,9 +69,10 @@ Status add_differing(std::set<std::string>& paths, const DiffedTree& before, con
 Result<Comparison> choose(const CommandContext& context, const MountedPlace& place, const JsonObject& status,
                           std::vector<std::string>& words) {
   auto tree_of = [&](const std::string& revision) {
-    return DiffedTree{revision, revision.empty() ? "" : place.project_directory + "/revisions/" + revision};
+    return DiffedTree{revision,
+                      MountedTree(revision.empty() ? "" : place.project_directory + "/revisions/" + revision)};
   };
-  Comparison chosen{tree_of(text_of(status, "base")), {"work", place.work}, staged_paths(status)};
+  Comparison chosen{tree_of(text_of(status, "base")), {"work", MountedTree(place.work)}, staged_paths(status)};
   if (words.empty() || is_there(context.io.absolute(words.front()))) return chosen;
   const std::string word = words.front();
   if (auto dots = word.find(".."); dots != std::string::npos) {
@@ -136,11 +131,25 @@ Json as_json(const FileDiff& diff) {
   return json;
 }
 
+/// A file in place of a link, or the reverse, is a deletion and a creation, as for git, which applies nothing else.
+void split_changes_of_kind(std::vector<compare::FileChange>& changes) {
+  auto is_link = [](const FileEntry& entry) { return entry.mode == FileMode::symlink; };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    compare::FileChange& change = changes[i];
+    if (!change.before || !change.after || is_link(*change.before) == is_link(*change.after)) continue;
+    compare::FileChange added = change;
+    added.kind = compare::ChangeKind::added;
+    added.before = nullptr;
+    change.kind = compare::ChangeKind::removed;
+    change.after = nullptr;
+    changes.insert(changes.begin() + static_cast<std::ptrdiff_t>(++i), std::move(added));
+  }
+}
+
 Result<std::vector<compare::FileChange>> changes_of(Comparison& compared, const std::set<std::string>& paths) {
   for (DiffedTree* tree : {&compared.before, &compared.after}) {
     for (const std::string& path : paths) {
-      if (tree->root.empty()) break;
-      PLAYFS_TRY(auto entry, entry_at(tree->root + "/" + path));
+      PLAYFS_TRY(auto entry, tree->files.entry_at(path));
       if (entry) tree->manifest.files.emplace(path, *std::move(entry));
     }
   }
@@ -149,6 +158,7 @@ Result<std::vector<compare::FileChange>> changes_of(Comparison& compared, const 
     return change.after ? compared.after.read(change.after, change.path)
                         : compared.before.read(change.before, change.path);
   }));
+  split_changes_of_kind(changes);
   return changes;
 }
 
@@ -160,7 +170,7 @@ Result<std::optional<FileDiff>> diff_of(const Comparison& compared, compare::Fil
   if (!before || !after) {
     change.kind = before ? compare::ChangeKind::removed : compare::ChangeKind::added;
     (before ? change.after : change.before) = nullptr;
-    change.old_path = change.path;
+    (before ? change.path : change.old_path) = before ? change.old_path : change.path;
   } else if (change.kind == compare::ChangeKind::modified && change.before->mode == change.after->mode &&
              before == after) {
     return std::optional<FileDiff>();
