@@ -31,17 +31,20 @@ struct FileChange {
 std::vector<FileChange> changes_between(const Manifest& before, const Manifest& after);
 
 inline constexpr unsigned kLeastSimilar = 50;
-/// The limit on pairs of a removed and an added path, and on file size: beyond these, only identical files match.
+/// The limit on pairs of a removed and an added path that have no identical counterpart, and on file size: beyond
+/// these, only identical files match.
 inline constexpr std::size_t kMostPairs = 10'000;
 inline constexpr std::size_t kLargestSimilar = 1 << 20;
 
 /// The content of an added or a removed file; nullopt if it cannot be compared.
 using ReadFile = std::function<Result<std::optional<std::string>>(const FileChange&)>;
 
-/// Pairs removed files with added ones as renames, the most similar first; of equal ones that of the same name. Empty
-/// files never match. Reads only what has no identical counterpart, or no known hash, and nothing if only one tree has
-/// files of its own. After an error of `read`, which is returned, only those known to be identical are paired.
-Status pair_renames(std::vector<FileChange>& changes, const ReadFile& read);
+/// Pairs removed files with added ones as renames: first those stored as the same chunks or text, then those of equal
+/// hashes, then the most similar; of equal ones that of the same name. Empty files never match. Reads only what has no
+/// identical counterpart, or no known hash, and nothing if only one tree has files of its own. Returns false if there
+/// were too many pairs to look for similar files. After an error of `read`, which is returned, only those known to be
+/// identical are paired.
+Result<bool> pair_renames(std::vector<FileChange>& changes, const ReadFile& read);
 
 std::string_view name_of(ChangeKind kind);
 

@@ -31,6 +31,17 @@ std::string text_field(const JsonObject& fields, std::string_view name) {
   return {};
 }
 
+Reader::Part::Part(Reader& reader, std::size_t records, std::size_t bytes)
+    : reader_(reader), most_records_(reader.most_records_), most_bytes_(reader.most_bytes_) {
+  reader_.most_records_ = std::min(most_records_, reader_.records_ + records);
+  reader_.most_bytes_ = std::min(most_bytes_, reader_.bytes_ + bytes);
+}
+
+Reader::Part::~Part() {
+  reader_.most_records_ = most_records_;
+  reader_.most_bytes_ = most_bytes_;
+}
+
 Result<Record> Reader::decode(service::StoredRecord stored) {
   bytes_ += stored.fields.size();
   PLAYFS_TRY(Json fields, wire::parse_json(stored.fields));

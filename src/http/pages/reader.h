@@ -31,6 +31,20 @@ class Reader {
   /// The bytes of records after which nothing more is read.
   static constexpr std::size_t kMostBytes = 4 << 20;
 
+  /// A part of a page that leaves the rest of the budget to the others: while it exists, at most this much more is
+  /// read.
+  class Part {
+   public:
+    Part(Reader& reader, std::size_t records, std::size_t bytes);
+    ~Part();
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+
+   private:
+    Reader& reader_;
+    const std::size_t most_records_, most_bytes_;  // of the whole page
+  };
+
   explicit Reader(service::Store& store, std::size_t most_bytes = kMostBytes)
       : store_(store), most_bytes_(most_bytes) {}
 
@@ -47,7 +61,7 @@ class Reader {
                            std::string_view cursor);
 
   [[nodiscard]] bool may_read(std::size_t records) const {
-    return records_ + records <= kMostRecords && bytes_ < most_bytes_;
+    return records_ + records <= most_records_ && bytes_ < most_bytes_;
   }
 
  private:
@@ -56,7 +70,8 @@ class Reader {
   Result<Record> decode(service::StoredRecord stored);
 
   service::Store& store_;
-  const std::size_t most_bytes_;
+  std::size_t most_records_ = kMostRecords;
+  std::size_t most_bytes_;
   std::size_t records_ = 0;
   std::size_t bytes_ = 0;
 };

@@ -10,19 +10,17 @@ namespace playfs::http {
 
 namespace {
 
-// Bytes read to find the renames of one page, and records left for its other parts.
-constexpr std::size_t kRenameBytes = 1 << 20;
-constexpr std::size_t kOtherRecords = 1500;
+// What is read to find the renames of one page. It counts as records, so also what cannot be decoded or only pads them.
+constexpr std::size_t kRenameRecords = 500;
+constexpr std::size_t kRenameBytes = 5 << 18;
 
 /// Fails if there is too much to read.
-Result<std::optional<std::string>> read_to_compare(Reader& reader, const FileEntry& entry, std::size_t& bytes_left) {
+Result<std::optional<std::string>> read_to_compare(Reader& reader, const FileEntry& entry) {
   // A claimed size may count characters, of which there are no more than bytes.
   if (entry.size_claim.value_or(0) > compare::kLargestSimilar) return std::nullopt;
-  if (!reader.may_read(kOtherRecords + entry.chunks.size()))
-    return fail(ErrorCode::quota_exceeded, "it has too many chunks");
-  auto content = read_content(reader, entry, bytes_left);
-  if (content) bytes_left -= content->bytes.size();
-  else if (content.error().code == ErrorCode::file_too_big || content.error().code == ErrorCode::quota_exceeded)
+  auto content = read_content(reader, entry, compare::kLargestSimilar);
+  if (!content &&
+      (content.error().code == ErrorCode::file_too_big || content.error().code == ErrorCode::quota_exceeded))
     return fail(std::move(content).error());
   if (!content || !content->mismatch.empty()) return std::nullopt;
   return std::move(content->bytes);
@@ -107,10 +105,10 @@ void show_files(Html& html, const std::string& project, const Revision& revision
 
 Changes changes_of(Reader& reader, const Manifest& before, const Manifest& after) {
   Changes changes{compare::changes_between(before, after)};
-  std::size_t bytes_left = kRenameBytes;
+  const Reader::Part part(reader, kRenameRecords, kRenameBytes);
   changes.has_all_renames = compare::pair_renames(changes.files, [&](const compare::FileChange& change) {
-                              return read_to_compare(reader, change.after ? *change.after : *change.before, bytes_left);
-                            }).has_value();
+                              return read_to_compare(reader, change.after ? *change.after : *change.before);
+                            }).value_or(false);
   return changes;
 }
 

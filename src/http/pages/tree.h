@@ -22,8 +22,8 @@ struct Changes {
   std::vector<compare::FileChange> files;
   bool has_all_renames = true;  ///< else only those of unedited files
 };
-/// Finds the renames that `playfs diff` finds, if they take no more than a part of what one page may read. The same for
-/// every page, since pages link to each other's changes by number.
+/// Finds the renames that `playfs diff` finds, if they take no more than a part of what one page may read. That part is
+/// the same for every page, since pages link to each other's changes by number.
 Changes changes_of(Reader& reader, const Manifest& before, const Manifest& after);
 
 /// The changed files, each with a link into the page that shows the difference.

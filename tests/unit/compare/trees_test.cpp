@@ -94,15 +94,39 @@ TEST(Renames, PastTheBoundsOnlyEqualOnesAreFound) {
   EXPECT_EQ(found({{"a", large}}, {{"x", large + "more\n"}}), Files());
   EXPECT_EQ(found({{"a", large}}, {{"x", large}}), (Files{{"x", "a"}}));
 
-  Files gone, come, moved;
-  for (int i = 0; i < 101; ++i) {
-    std::string number = std::to_string(i);
+  Files gone, come, all;
+  auto add = [&](int i) {
+    const std::string number = std::to_string(i);
     gone["a" + number] = lines(i * 100, i * 100 + 10);
     come["b" + number] = lines(i * 100, i * 100 + 9);
-  }
-  ASSERT_GT(gone.size() * come.size(), kMostPairs);
+    all["b" + number] = "a" + number;
+  };
+  for (int i = 0; i < 101; ++i) add(i);
   come["b7"] = gone["a7"];
+  ASSERT_EQ((gone.size() - 1) * (come.size() - 1), kMostPairs);
+  EXPECT_EQ(found(gone, come), all) << "only those without an identical one count";
+  for (const char* name : {"empty", "link.link"}) gone[name] = "";
+  EXPECT_EQ(found(gone, come), all) << "nor what is never similar";
+  add(101);
   EXPECT_EQ(found(gone, come), (Files{{"b7", "a7"}}));
+}
+
+TEST(Renames, TheCallerLearnsThatThereAreTooManyToCompare) {
+  auto looks_at_all = [](int count) {
+    Files gone, come;
+    for (int i = 0; i < count; ++i) {
+      gone["a" + std::to_string(i)] = "a" + std::to_string(i);
+      come["b" + std::to_string(i)] = "b" + std::to_string(i);
+    }
+    const Manifest before = hashed(gone), after = hashed(come);
+    auto changes = changes_between(before, after);
+    auto looked = pair_renames(
+        changes, [&](const FileChange& change) { return std::optional((change.after ? come : gone).at(change.path)); });
+    return looked.value();
+  };
+  EXPECT_TRUE(looks_at_all(0));
+  EXPECT_TRUE(looks_at_all(100));
+  EXPECT_FALSE(looks_at_all(101));
 }
 
 TEST(Renames, NothingIsReadWhereNothingCanBeFound) {
@@ -112,6 +136,9 @@ TEST(Renames, NothingIsReadWhereNothingCanBeFound) {
   EXPECT_EQ(found_in(Manifest(), tree_of(files), {}, files, &reads), Files());
   EXPECT_EQ(found_in(hashed(files), hashed(moved), files, moved, &reads), (Files{{"b", "a"}}));
   EXPECT_EQ(reads, 0u);
+  const Files edited{{"b", lines(0, 19)}}, original{{"a", lines(0, 20)}};
+  EXPECT_EQ(found_in(tree_of(original), tree_of(edited), original, edited, &reads), (Files{{"b", "a"}}));
+  EXPECT_EQ(reads, 2u) << "each once";
 }
 
 TEST(Renames, AfterAnErrorOnlyIdenticalFilesAreFound) {
@@ -133,6 +160,14 @@ FileEntry text(std::string content, FileMode mode = FileMode::regular) {
   entry.size_claim = content.size();
   entry.mode = mode;
   entry.inline_text = std::move(content);
+  return entry;
+}
+
+/// What its publisher claims to be `claimed`, or claims nothing of.
+FileEntry chunks(const std::vector<std::string>& ids, const std::optional<std::string>& claimed) {
+  FileEntry entry = claimed ? text(*claimed) : FileEntry();
+  entry.inline_text.reset();
+  for (const std::string& id : ids) entry.chunks.emplace_back(id);
   return entry;
 }
 
@@ -175,21 +210,54 @@ TEST(Changes, OneRemovedFileIsRenamedOnlyOnce) {
 }
 
 TEST(Changes, WhatIsStoredTellsARenameAndAHashIsAClaim) {
-  auto chunks = [](const std::string& id, const std::string& claimed) {
-    FileEntry entry = text(claimed);
-    entry.inline_text.reset();
-    entry.chunks = {ChunkId(id)};
-    return entry;
-  };
   FileEntry liar = text("one thing");
   liar.hash_claim = text("another").hash_claim;
   Manifest before, after;
-  before.files = {{"a", chunks("c1", "same")}, {"b", chunks("c2", "b")}, {"c", text("another")}};
-  after.files = {{"x", chunks("c3", "same")}, {"y", chunks("c2", "something else")}, {"z", liar}};
+  before.files = {{"a", chunks({"c1"}, "same")}, {"b", chunks({"c2"}, "b")}, {"c", text("another")}};
+  after.files = {{"x", chunks({"c3"}, "same")}, {"y", chunks({"c2"}, "something else")}, {"z", liar}};
   const auto changes = paired(before, after);
   EXPECT_THAT(said(changes), ElementsAre("removed c c", "renamed a x", "renamed b y", "added z z"));
   EXPECT_TRUE(changes[1].by_claim);
   EXPECT_FALSE(changes[2].by_claim);
+}
+
+TEST(Changes, WhatIsInTheSameChunksIsTheSameWhateverIsClaimed) {
+  const std::optional<std::string> nothing, truth = "one\ntwo\n", lie = "else";
+  for (const auto& [older, newer] : {std::pair(nothing, truth), {nothing, lie}, {truth, nothing}, {lie, nothing}}) {
+    Manifest before, after;
+    before.files = {{"a", chunks({"c1", "c2"}, older)}};
+    after.files = {{"x", chunks({"c1", "c2"}, newer)}};
+    auto changes = changes_between(before, after);
+    EXPECT_TRUE(pair_renames(changes, [&](const FileChange&) { return truth; }));
+    EXPECT_THAT(said(changes), ElementsAre("renamed a x"));
+    EXPECT_EQ(changes.front().similarity, 100u);
+    EXPECT_FALSE(changes.front().by_claim);
+  }
+}
+
+TEST(Changes, AFileWithoutChunksIsOnlyClaimedToBeTheSame) {
+  Manifest inlined, chunkless;
+  inlined.files = {{"a", text("same")}};
+  chunkless.files = {{"x", chunks({}, "same")}};
+  for (const auto& changes : {paired(inlined, chunkless), paired(chunkless, inlined)}) {
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes.front().kind, ChangeKind::renamed);
+    EXPECT_TRUE(changes.front().by_claim);
+  }
+}
+
+TEST(Changes, WhatIsStoredComesBeforeWhatIsClaimed) {
+  Manifest before, after;
+  before.files = {{"a", chunks({"c1"}, "same")}, {"b", chunks({"c2"}, "same")}, {"c", text("same")}};
+  after.files = {{"x", chunks({"c2"}, "same")}};
+  auto changes = paired(before, after);
+  EXPECT_THAT(said(changes), ElementsAre("removed a a", "removed c c", "renamed b x"));
+  EXPECT_FALSE(changes.back().by_claim);
+  after.files = {{"new/a", text("same")}};
+  changes = paired(before, after);
+  EXPECT_THAT(said(changes), ElementsAre("removed a a", "removed b b", "renamed c new/a"))
+      << "also if the name differs";
+  EXPECT_FALSE(changes.back().by_claim);
 }
 
 }  // namespace

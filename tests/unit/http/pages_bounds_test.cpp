@@ -104,6 +104,39 @@ TEST_F(PageBounds, RecordsOfNothingAreReadOnlySoFar) {
               HasSubstr("it needs more records than one page may read"));
 }
 
+TEST_F(PageBounds, LookingForRenamesLeavesEnoughToShowLines) {
+  const Json padding(Json::Array(7000, Json(1)));
+  const std::string gone = chunk("x", {{"padding", padding}}), come = chunk("x", {{"padding", padding}});
+  for (const bool undecodable : {false, true}) {
+    auto side = [&](const std::string& name, const std::string& record, const std::string& line) {
+      return publish(project, {{name + "1", file(record, 99, undecodable)},
+                               {name + "2", file(record, 99, undecodable)},
+                               {name + "3", file(record, 99, undecodable)},
+                               {"same", file(chunk(line + "\n"), 1)}});
+    };
+    const std::string before = side("gone", gone, "old"), after = side("come", come, "new");
+    const std::string range = diff(before, after);
+    for (const std::string& target : {range, range + "?file=same"}) {
+      EXPECT_THAT(page(target).text, HasSubstr("both renamed and edited"));
+      EXPECT_THAT(get(target).body, HasSubstr("id=\"file-7\""));
+    }
+    EXPECT_THAT(page(range + "?file=same").text, HasSubstr("+new"));
+  }
+}
+
+TEST_F(PageBounds, APageSaysThatTooMuchWasAddedAndRemovedToCompare) {
+  auto side = [](const std::string& name) {
+    JsonObject files;
+    for (int i = 0; i < 101; ++i) files.set(name + std::to_string(i), inline_file(name + std::to_string(i)));
+    return files;
+  };
+  const std::string before = publish(project, side("a")), after = publish(project, side("b"), {before});
+  for (const std::string& target : {diff(before, after), "/projects/" + project + "/revisions/" + after})
+    EXPECT_THAT(page(target).text, HasSubstr("Too much was added and removed"));
+  const std::string moved = publish(project, JsonObject{{"c", *side("a").find("a0")}}, {before});
+  EXPECT_THAT(page(diff(before, moved)).text, Not(HasSubstr("Too much was added and removed")));
+}
+
 TEST_F(PageBounds, APageEndsWhereItIsFull) {
   Json nested(Json::Array(6000, Json(1)));
   for (int depth = 0; depth < 58; ++depth) nested = Json(Json::Array{std::move(nested)});
