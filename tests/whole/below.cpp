@@ -13,8 +13,8 @@
 #include "publish/log_scan.h"
 #include "publish/publication_engine.h"
 #include "publish/publisher.h"
-#include "stage/store/spool.h"
 #include "stage/stage.h"
+#include "stage/store/spool.h"
 #include "whole/faults.h"
 #include "whole/world.h"
 

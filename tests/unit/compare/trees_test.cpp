@@ -52,7 +52,7 @@ Files found_in(const Manifest& before, const Manifest& after, const Files& gone,
 /// The renames, which are the same whatever is known before the contents are read: the command knows some hashes, and
 /// the web page those in the manifests.
 Files found(const Files& gone, const Files& come) {
-  const Files pairs = found_in(tree_of(gone), tree_of(come), gone, come);
+  Files pairs = found_in(tree_of(gone), tree_of(come), gone, come);
   EXPECT_EQ(found_in(hashed(gone), hashed(come), gone, come), pairs);
   EXPECT_EQ(found_in(hashed(gone), tree_of(come), gone, come), pairs);
   return pairs;
@@ -222,7 +222,7 @@ TEST(Changes, WhatIsStoredTellsARenameAndAHashIsAClaim) {
 }
 
 TEST(Changes, WhatIsInTheSameChunksIsTheSameWhateverIsClaimed) {
-  const std::optional<std::string> nothing, truth = "one\ntwo\n", lie = "else";
+  std::optional<std::string> nothing, truth = "one\ntwo\n", lie = "else";
   for (const auto& [older, newer] : {std::pair(nothing, truth), {nothing, lie}, {truth, nothing}, {lie, nothing}}) {
     Manifest before, after;
     before.files = {{"a", chunks({"c1", "c2"}, older)}};
