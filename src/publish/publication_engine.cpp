@@ -348,10 +348,8 @@ Status PublicationEngine::drop_taken_in(const RevisionId& head) {
   PLAYFS_TRY(auto holdings, Holdings::compare(compared, near));
   std::erase_if(left_out, [&](const auto& item) {
     const RevisionId& id = item.first;
-    return std::any_of(compared.begin(), compared.end(), [&](const RevisionId& other) {
-      if (id == head || other == id) return id == head;
-      return holdings.covers(other, id) && (other == head || !holdings.covers(id, other));
-    });
+    auto is_later = [&](const RevisionId& other) { return holdings.covers(other, id) && !holdings.covers(id, other); };
+    return holdings.covers(head, id) || std::any_of(compared.begin(), compared.end(), is_later);
   });
   PLAYFS_CHECK(parts_.journal.record_left_out(left_out));
   compared_with_head_ = std::move(compared);

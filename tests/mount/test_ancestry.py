@@ -66,6 +66,27 @@ class Ancestry(clocks.Clocks, fixture.SharedProject):
         (work / change).write_text(change + '\n')
         return work, self.playfs('commit', '-m', change, work, check=False)
 
+    def test_status_names_a_branch_however_old(self):
+        _, first = self.begin({'a': 'a\n'})
+
+        def text(content):
+            return {'files': self.manifest(first)['files'] | {'a': {'inline': content}}}
+
+        def names(branch):
+            status = json.loads(self.playfs('status', '--json', self.work(self.mounted)).stdout)
+            return branch in [each['revision'] for each in status['branches']]
+
+        branch = self.post([first], text('theirs\n'))
+        head = self.post([first], text('0\n'))
+        self.move_head(head)
+        self.eventually(lambda: names(branch), 'status names the branch')
+        for i in range(1, 210):  # more than status looks back
+            head = self.post([head], text(f'{i}\n'))
+        self.move_head(head)
+        project = self.work(self.mounted).parent
+        self.eventually(lambda: (project / 'head').resolve().name == head, 'the mount follows head')
+        self.eventually(lambda: names(branch), 'status names the branch')
+
     def middle(self, middle, is_hidden):
         """Another client deletes `victim` on top of an unreadable revision."""
         work, first = self.begin({'keep': 'keep\n', 'victim': 'to be deleted by others\n'})

@@ -17,11 +17,18 @@ namespace playfs::app {
 
 namespace {
 
-/// A directory of the mount, and what is known of its files that may differ.
+/// A directory of the mount, and what is known of its files.
 struct DiffedTree {
   std::string name;  ///< the revision, or "work"
   MountedTree files;
-  Manifest manifest = {};
+  Manifest manifest = {};  ///< all files if `is_listed`, otherwise those looked up
+  bool is_listed = false;
+
+  Status list() {
+    PLAYFS_TRY(manifest, files.list());
+    is_listed = true;
+    return {};
+  }
 
   /// The file's content or the link's target; nullopt if there is none.
   [[nodiscard]] Result<std::optional<std::string>> read(const FileEntry* entry, const std::string& path) const {
@@ -58,10 +65,11 @@ bool is_there(const std::string& path) {
   return lstat(path.c_str(), &ignored) == 0;
 }
 
-Status add_differing(std::set<std::string>& paths, const DiffedTree& before, const DiffedTree& after) {
-  PLAYFS_TRY(const Manifest old_tree, before.files.list());
-  PLAYFS_TRY(const Manifest new_tree, after.files.list());
-  for (const auto& change : compare::changes_between(old_tree, new_tree)) paths.insert(change.path);
+/// Lists both.
+Status add_differing(std::set<std::string>& paths, DiffedTree& before, DiffedTree& after) {
+  PLAYFS_CHECK(before.list());
+  PLAYFS_CHECK(after.list());
+  for (const auto& change : compare::changes_between(before.manifest, after.manifest)) paths.insert(change.path);
   return {};
 }
 
@@ -88,8 +96,9 @@ Result<Comparison> choose(const CommandContext& context, const MountedPlace& pla
   if (!before) return chosen;
   words.erase(words.begin());
   // The stage differs from the base, and the base may differ from the requested revision.
-  PLAYFS_CHECK(add_differing(chosen.paths, tree_of(*before), chosen.before));
-  chosen.before = tree_of(*before);
+  DiffedTree revision = tree_of(*before);
+  PLAYFS_CHECK(add_differing(chosen.paths, revision, chosen.before));
+  chosen.before = std::move(revision);
   return chosen;
 }
 
@@ -148,6 +157,10 @@ void split_changes_of_kind(std::vector<compare::FileChange>& changes) {
 
 Result<std::vector<compare::FileChange>> changes_of(Comparison& compared, const std::set<std::string>& paths) {
   for (DiffedTree* tree : {&compared.before, &compared.after}) {
+    if (tree->is_listed) {
+      std::erase_if(tree->manifest.files, [&](const auto& file) { return !paths.contains(file.first); });
+      continue;
+    }
     for (const std::string& path : paths) {
       PLAYFS_TRY(auto entry, tree->files.entry_at(path));
       if (entry) tree->manifest.files.emplace(path, *std::move(entry));

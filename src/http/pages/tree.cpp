@@ -12,7 +12,7 @@ namespace {
 
 // What is read to find the renames of one page. It counts as records, so also what cannot be decoded or only pads them.
 constexpr std::size_t kRenameRecords = 500;
-constexpr std::size_t kRenameBytes = 5 << 18;
+constexpr std::size_t kRenameBytes = 1280 << 10;
 
 /// Fails if there is too much to read.
 Result<std::optional<std::string>> read_to_compare(Reader& reader, const FileEntry& entry) {
