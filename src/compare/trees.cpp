@@ -12,12 +12,6 @@ namespace playfs::compare {
 
 namespace {
 
-bool same_content(const FileEntry& a, const FileEntry& b) {
-  FileEntry moded = b;
-  moded.mode = a.mode;
-  return a.same_content_and_mode(moded);
-}
-
 std::string_view file_name_of(const std::string& path) { return std::string_view(path).substr(path.rfind('/') + 1); }
 
 /// Equal only for what is the same, whatever its publishers claim; empty if only a hash could tell.
@@ -178,7 +172,7 @@ std::vector<FileChange> changes_between(const Manifest& before, const Manifest& 
     if (!other) changes.push_back({ChangeKind::removed, path, path, &entry, nullptr});
     else if (!entry.same_content_and_mode(*other))
       changes.push_back(
-          {same_content(entry, *other) ? ChangeKind::mode_only : ChangeKind::modified, path, path, &entry, other});
+          {entry.same_content(*other) ? ChangeKind::mode_only : ChangeKind::modified, path, path, &entry, other});
   }
   for (const auto& [path, entry] : after.files)
     if (!before.file_at(path)) changes.push_back({ChangeKind::added, path, path, nullptr, &entry});

@@ -11,8 +11,8 @@ std::optional<std::string> FileEntry::inline_content() const {
   return decode_content(*inline_text, encoding);
 }
 
-bool FileEntry::same_content_and_mode(const FileEntry& other) const {
-  if (mode != other.mode) return false;
+bool FileEntry::same_content(const FileEntry& other) const {
+  if (this == &other) return true;
   if (inline_text && other.inline_text) {
     if (encoding == other.encoding && *inline_text == *other.inline_text) return true;
     auto content = inline_content();
@@ -23,6 +23,10 @@ bool FileEntry::same_content_and_mode(const FileEntry& other) const {
   // opaque claim proves nothing.
   auto identity = ContentHash::parse(hash_claim);
   return identity && identity == ContentHash::parse(other.hash_claim);
+}
+
+bool FileEntry::same_content_and_mode(const FileEntry& other) const {
+  return mode == other.mode && same_content(other);
 }
 
 std::string content_key(const FileEntry& entry) {

@@ -47,8 +47,9 @@ struct FileEntry {
 
   /// The decoded `inline` content, without a fetch; nullopt if chunked or invalid base64.
   [[nodiscard]] std::optional<std::string> inline_content() const;
-  /// Whether content and mode are certainly equal, without fetching: same text, same chunks, or equal SHA-256 claims
-  /// (readers verify content against them).
+  /// Whether the contents are certainly equal, without fetching: same text, same chunks, or equal SHA-256 claims
+  /// (readers verify content against them). The modes may differ.
+  [[nodiscard]] bool same_content(const FileEntry& other) const;
   [[nodiscard]] bool same_content_and_mode(const FileEntry& other) const;
 };
 /// Likewise; nullptr: no file.

@@ -12,11 +12,6 @@ namespace playfs {
 
 namespace {
 
-bool same_bytes(const FileEntry& a, FileEntry b) {
-  b.mode = a.mode;
-  return a.same_content_and_mode(b);
-}
-
 /// Picks one of two entries with equal content, the same on every client. Prefers inline to chunks, and later chunk ids
 /// to earlier ones: ids roughly follow time, and a service restored from a backup has lost the earlier ones.
 const FileEntry& settled_on(const FileEntry& a, const FileEntry& b) {
@@ -90,8 +85,8 @@ class Merger {
     FileMode mode = !base || is_link(*base)   ? std::max(ours.mode, theirs.mode)
                     : ours.mode == base->mode ? theirs.mode
                                               : ours.mode;
-    bool ours_has_base = base && same_bytes(*base, ours), theirs_has_base = base && same_bytes(*base, theirs);
-    if (ours_has_base != theirs_has_base || same_bytes(ours, theirs)) {
+    bool ours_has_base = base && base->same_content(ours), theirs_has_base = base && base->same_content(theirs);
+    if (ours_has_base != theirs_has_base || ours.same_content(theirs)) {
       FileEntry entry = ours_has_base == theirs_has_base ? settled_on(ours, theirs) : ours_has_base ? theirs : ours;
       entry.mode = mode;
       entry.extra = merged_extra(base, ours, theirs);

@@ -13,12 +13,6 @@ namespace playfs::publish {
 
 namespace {
 
-/// Ignores the modes.
-bool same_bytes(const FileEntry* a, FileEntry b) {
-  if (a) b.mode = a->mode;
-  return same_content_and_mode(a, &b);
-}
-
 Error is_kept_here_only(const std::string& path) {
   return Error{ErrorCode::busy, path + " is local-only and in the way of a published file", "move it out of the way"};
 }
@@ -256,7 +250,7 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
     if (!is_right && wanted) {
       Bytes content = wanted->text.value_or("");
       if (!wanted->text) {
-        bool is_ours = same_bytes(ours, wanted->entry);
+        bool is_ours = ours && ours->same_content(wanted->entry);
         PLAYFS_TRY(content,
                    read(step, is_ours || !step.theirs.near ? MergeSide::ours : MergeSide::theirs, path, wanted->entry));
       }

@@ -13,7 +13,7 @@ bool has_known_bytes(const Inode& inode, const FileEntry& entry) {
 bool Stage::State::equals(const Inode& inode, const FileEntry& entry) const {
   if (!is_publishable(inode)) return false;
   if (published_mode(inode) != entry.mode) return false;
-  if (inode.is_below()) return same_content(*inode.lower.entry, entry);
+  if (inode.is_below()) return inode.lower.entry->same_content(entry);
   return has_known_bytes(inode, entry);
 }
 
@@ -61,7 +61,7 @@ bool Stage::State::is_as_frozen(const std::string& path, const Inode* inode) con
       const FrozenFile& as = file->second;
       if (!inode || !is_publishable(*inode)) return false;
       if (published_mode(*inode) != as.mode) return false;
-      if (as.published && inode->is_below()) return same_content(*inode->lower.entry, *as.published);
+      if (as.published && inode->is_below()) return inode->lower.entry->same_content(*as.published);
       if (as.published) return has_known_bytes(*inode, *as.published);
       if (inode->is_below()) return false;
       if (as.spool != 0 && inode->spool && inode->spool->number() == as.spool) return true;

@@ -159,7 +159,7 @@ bool Stage::State::brings_nothing(const std::string& path, const RevisionTreePtr
     if (auto file = pending->files.find(path); file != pending->files.end()) {
       const FrozenFile& as = file->second;
       if (!after || after->mode != as.mode) return false;
-      return as.published ? same_content(*as.published, *after) : is_content_of(as.hash, *after);
+      return as.published ? as.published->same_content(*after) : is_content_of(as.hash, *after);
     }
   }
   const FileEntry* before = base ? base->tree.file_at(path) : nullptr;

@@ -49,7 +49,7 @@ void Rebase::plan_times() {
   } else if (next_) {
     for (const auto& [path, entry] : next_->tree.manifest().files) {
       const FileEntry* old = state_.base->tree.file_at(path);
-      if (!old || !same_content(*old, entry)) times_[path] = brought_;
+      if (!old || !old->same_content(entry)) times_[path] = brought_;
     }
     plan_directory_times(&state_.base->tree.root(), next_->tree.root(), "");
     std::erase_if(times_, [&](const auto& time) {
@@ -175,7 +175,7 @@ Result<bool> Rebase::visit_file(const Spot& at) {
     return false;
   }
   bool is_same = file && published_mode(*at.child) == file->mode &&
-                 (at.child->is_below() ? same_content(*at.child->lower.entry, *file)
+                 (at.child->is_below() ? at.child->lower.entry->same_content(*file)
                                        : state_.has_bytes_of(*at.child, at.path, *file));
   if (is_same) anchor(at.child, at.path, *file);
   else replace(at);

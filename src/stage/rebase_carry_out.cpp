@@ -96,7 +96,7 @@ void Rebase::replace_row(const Spot& at) {
     if (entry.mode == FileMode::executable) permissions |= (permissions & 0444U) >> 2 | 0100U;
     fresh->metadata.permissions = permissions;
   }
-  bool only_mode = child->is_below() && same_content(*child->lower.entry, entry);
+  bool only_mode = child->is_below() && child->lower.entry->same_content(entry);
   fresh->metadata.mtime = only_mode ? child->metadata.mtime : time_of(at.path);
   fresh->metadata.atime = fresh->metadata.mtime;
   fresh->metadata.ctime = now_;
@@ -196,12 +196,12 @@ void Rebase::keep_bytes(const InodePtr& file, const std::string& path) {
   std::vector<std::string> candidates = {path, file->lower.path};
   if (state_.pending) {
     for (const auto& [frozen_path, frozen] : state_.pending->files) {
-      if (frozen.published && same_content(*frozen.published, *file->lower.entry)) candidates.push_back(frozen_path);
+      if (frozen.published && frozen.published->same_content(*file->lower.entry)) candidates.push_back(frozen_path);
     }
   }
   for (const auto& candidate : candidates) {
     const FileEntry* entry = next_ ? next_->tree.file_at(candidate) : nullptr;
-    if (entry && same_content(*entry, *file->lower.entry)) return anchor(file, candidate, *entry);
+    if (entry && entry->same_content(*file->lower.entry)) return anchor(file, candidate, *entry);
   }
   if (file->lower.revision != state_.base || !rescued_.insert(file.get()).second) return;
   const Revision& revision = file->lower.revision->revision;

@@ -26,14 +26,6 @@ std::optional<ContentHash> hash_of(const Inode& inode) {
 
 bool is_content_of(const ContentHash& hash, const FileEntry& entry) { return hash == hash_of(entry); }
 
-bool same_content(const FileEntry& a, const FileEntry& b) {
-  if (&a == &b) return true;
-  if (a.mode == b.mode) return a.same_content_and_mode(b);
-  FileEntry copy = b;
-  copy.mode = a.mode;
-  return a.same_content_and_mode(copy);
-}
-
 Result<FileDigest> digest(Spool& spool, SpoolFile& file) {
   ContentHasher hasher;
   FileDigest found;
@@ -165,7 +157,7 @@ class Surveyor {
   /// Whether a file differs from what is tracked, or may differ.
   bool judge(Inode& inode, const FileEntry& tracked, bool& uncertain) PLAYFS_REQUIRES(state_.mutex) {
     if (published_mode(inode) != tracked.mode) return true;
-    if (inode.is_below()) return !same_content(*inode.lower.entry, tracked);
+    if (inode.is_below()) return !inode.lower.entry->same_content(tracked);
     auto expected = hash_of(tracked);
     if (!expected) return true;
     if (auto known = hash_of(inode)) return known != expected;

@@ -38,7 +38,5 @@ std::optional<ContentHash> hash_of(const FileEntry& entry);
 std::optional<ContentHash> hash_of(const Inode& inode);
 /// Whether `entry` is known to have bytes with that hash.
 bool is_content_of(const ContentHash& hash, const FileEntry& entry);
-/// Whether the bytes are surely the same, whatever the mode.
-bool same_content(const FileEntry& a, const FileEntry& b);
 
 }  // namespace playfs::stage

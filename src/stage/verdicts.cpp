@@ -84,7 +84,7 @@ RuleBytes::RuleBytes(const Inode& file) {
 }
 
 bool RuleBytes::are_those_of(const Inode& file) const {
-  if (published) return file.is_below() && same_content(*published, *file.lower.entry);
+  if (published) return file.is_below() && published->same_content(*file.lower.entry);
   return !file.is_below() && spool == (file.spool ? file.spool->number() : 0) && generation == file.generation;
 }
 

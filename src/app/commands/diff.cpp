@@ -155,7 +155,8 @@ void split_changes_of_kind(std::vector<compare::FileChange>& changes) {
   }
 }
 
-Result<std::vector<compare::FileChange>> changes_of(Comparison& compared, const std::set<std::string>& paths) {
+Result<std::vector<compare::FileChange>> changes_of(CommandContext& context, Comparison& compared,
+                                                    const std::set<std::string>& paths) {
   for (DiffedTree* tree : {&compared.before, &compared.after}) {
     if (tree->is_listed) {
       std::erase_if(tree->manifest.files, [&](const auto& file) { return !paths.contains(file.first); });
@@ -167,10 +168,14 @@ Result<std::vector<compare::FileChange>> changes_of(Comparison& compared, const 
     }
   }
   auto changes = compare::changes_between(compared.before.manifest, compared.after.manifest);
-  PLAYFS_CHECK(compare::pair_renames(changes, [&](const compare::FileChange& change) {
+  auto read = [&](const compare::FileChange& change) {
     return change.after ? compared.after.read(change.after, change.path)
                         : compared.before.read(change.before, change.path);
-  }));
+  };
+  PLAYFS_TRY(const bool has_all_renames, compare::pair_renames(changes, read));
+  if (!has_all_renames)
+    context.out.note(
+        "Too many files were added and removed to compare each with each: only identical ones count as renamed.");
   split_changes_of_kind(changes);
   return changes;
 }
@@ -213,7 +218,7 @@ Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
   std::set<std::string> paths;
   for (const std::string& each : compared.paths)
     if (is_asked_for(each, asked)) paths.insert(each);
-  PLAYFS_TRY(auto changes, changes_of(compared, paths));
+  PLAYFS_TRY(auto changes, changes_of(context, compared, paths));
 
   Pager pager(context, arguments.pager);
   Json::Array items;

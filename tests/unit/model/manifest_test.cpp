@@ -127,6 +127,7 @@ TEST(FileEntry, SameContentIsJudgedByWhatIsCertain) {
   auto executable = with_inline("a");
   executable.mode = FileMode::executable;
   EXPECT_FALSE(executable.same_content_and_mode(with_inline("a")));
+  EXPECT_TRUE(executable.same_content(with_inline("a")));
 }
 
 }  // namespace
