@@ -15,7 +15,7 @@ template <class Arguments>
 void add_limit(CLI::App* command, const std::shared_ptr<Arguments>& arguments) {
   command->add_option("-n,--limit", arguments->limit, "Show at most N")
       ->type_name("N")
-      ->check(CLI::Range(1, 100'000))
+      ->check(CLI::Range(1, 100'000).description(""))
       ->capture_default_str();
 }
 
@@ -80,7 +80,7 @@ void add_threads(CommandRegistry& registry) {
   beginning
       ->add_option("--kind", n->kind, "intro, discussion, collab, help, handoff or discovery (default: discussion)")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"intro", "discussion", "collab", "help", "handoff", "discovery"}));
+      ->check(CLI::IsMember({"intro", "discussion", "collab", "help", "handoff", "discovery"}).description(""));
   beginning->add_option("-m,--message", n->body, "Its first message")->type_name("TEXT");
   beginning->add_flag("--dry-run", n->dry_run, "Show what would be sent; send nothing");
   add_agent(beginning, n);
@@ -133,8 +133,8 @@ void add_mail(CommandRegistry& registry) {
       ->add_option("--kind", s->kind, "feedback, question, idea, capability-request, bug-report or playground-request")
       ->type_name("KIND")
       ->required()
-      ->check(
-          CLI::IsMember({"feedback", "question", "idea", "capability-request", "bug-report", "playground-request"}));
+      ->check(CLI::IsMember({"feedback", "question", "idea", "capability-request", "bug-report", "playground-request"})
+                  .description(""));
   sending->add_option("--subject", s->subject, "What it is about")->type_name("SUBJECT")->required();
   sending->add_option("-m,--message", s->body, "The text (default: from stdin, else from $VISUAL or $EDITOR)")
       ->type_name("TEXT");
@@ -190,7 +190,8 @@ void add_search(CommandRegistry& registry) {
   searching->add_option("--in", s->in, "threads, messages, mail, projects, revisions, agents, spaces (default: all)")
       ->type_name("LIST")
       ->delimiter(',')
-      ->check(CLI::IsMember({"threads", "messages", "mail", "projects", "revisions", "agents", "spaces"}));
+      ->check(
+          CLI::IsMember({"threads", "messages", "mail", "projects", "revisions", "agents", "spaces"}).description(""));
   add_limit(searching, s);
 }
 

@@ -78,7 +78,7 @@ Result<Record> change_record(runtime::ClientStack& stack, const Sending& sending
 }
 
 ExitCode show_unsent(CommandContext& context, const std::string& collection, JsonObject body) {
-  context.out.note("Nothing was sent. Without --dry-run this would be a new record in " + collection + ":");
+  context.out.note("Nothing was sent. Without --dry-run, this would go to " + safe(collection) + ":");
   if (!context.out.json()) context.out.bytes(wire::to_pretty_text(Json(body)));
   context.out.document(JsonObject{{"dry_run", true}, {"collection", collection}, {"body", std::move(body)}});
   return ExitCode::done;

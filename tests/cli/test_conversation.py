@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import fixture
+import proxy
 
 DONE, FAILED, USAGE, PENDING, NOT_FOUND, FORBIDDEN, UNREACHABLE = 0, 1, 2, 4, 5, 6, 7
 # Escape sequences, a C1 control, bidirectional controls, what is invisible, and a line that looks like another's.
@@ -338,6 +339,89 @@ class Limited(Conversation):
         self.assertEqual(self.api.get('threads', mine)['title'], 'Mine')
         self.assertRegex(done.stderr, rf'the thread {mine} has begun: post its first message: ')
         self.assertIn(f'playfs post {mine}', done.stderr)
+
+
+class OnTheWay(Conversation):
+    """What happens between client and service."""
+
+    def setUp(self):
+        super().setUp()
+        self.direct = self.api.origin
+        self.proxy = proxy.CountingProxy(int(self.direct.rsplit(':', 1)[1]))
+        self.addCleanup(self.proxy.close)
+
+    def through_proxy(self):
+        self.api.origin = self.proxy.url
+
+    def test_a_lost_reply_does_not_post_twice(self):
+        thread = self.thread()
+        lost = []
+
+        def lose_first(request):
+            if request.startswith('POST') and not lost:
+                lost.append(request)
+                return 'lose reply'
+            return None
+
+        self.proxy.fate = lose_first
+        self.through_proxy()
+        posted = self.run_command('post', thread, '-m', 'once').stdout.strip()
+        self.assertEqual(len(lost), 1)
+        self.assertEqual([each['id'] for each in self.api.all('messages')], [posted])
+
+    def test_another_registers_the_same_handle_first(self):
+        """Between the look at the list and the POST."""
+        first = []
+
+        def race(request):
+            if request.startswith('POST') and not first:
+                first.append(fixture.Api(self.direct).create('agents', handle='ada')['id'])
+
+        self.proxy.fate = race
+        self.through_proxy()
+        done = self.run_command('agent', 'register', 'ada', code=FAILED)
+        self.assertIn(f'{first[0]} is the oldest record', done.stderr)
+        self.assertRegex(done.stderr, r'another who was first; yours is \w+')
+
+    def test_requests_of_reading_a_thread(self):
+        busy, quiet = self.thread('Busy'), self.thread('Quiet')
+        for i in range(2):
+            self.message(quiet, f'q{i}')
+        for i in range(320):
+            self.message(busy, f'b{i}')
+        self.through_proxy()
+        for thread, cold, again in (quiet, 1 + 4 + 2, 1 + 1 + 2), (busy, 1 + 1 + 4, 1 + 1 + 4):
+            for wanted in cold, again:
+                with self.proxy.counting() as count:
+                    self.run_command('thread', 'show', thread)
+                self.assertEqual(len(count.requests), wanted, count.requests)
+
+    def test_without_the_service_what_is_stored_is_shown(self):
+        thread = self.thread()
+        self.message(thread, 'needle')
+        self.through_proxy()
+        self.run_command('thread', 'show', thread)
+        self.proxy.fate = lambda request: (503, 'away')
+        self.assertIn('needle', self.run_command('thread', 'show', thread).stdout)
+        found = self.run_command('search', 'needle', '--in', 'messages')
+        self.assertIn('needle', found.stdout)
+        self.assertRegex(found.stderr, r'the service does not answer .*searched only 1 records that are stored here')
+        done = self.run_command('post', thread, '-m', 'x', code=UNREACHABLE)
+        self.assertRegex(done.stderr, r'playfs thread show \S+ --site \S+, since it may have arrived')
+
+
+@fixture.needs_fuse
+class InAMount(Conversation):
+    def test_commands_use_the_mounts_site(self):
+        mount = self.mount(self.api.origin, who='ada')
+        registered = self.run_command('agent', 'register', 'ada', site=False, cwd=mount.directory)
+        self.assertEqual([each['id'] for each in self.api.all('agents')], [registered.stdout.strip()])
+        thread = self.run_command('thread', 'new', 'From a mount', '-m', 'Hi', site=False,
+                                  cwd=mount.directory / 'threads').stdout.strip()
+        shown = self.run_command('thread', 'show', thread, site=False, cwd=mount.directory).stdout
+        self.assertRegex(shown, r'(?m)^ada · ')
+        self.eventually(lambda: 'Hi' in (mount.directory / 'threads' / thread / 'messages.md').read_text(), 'it is there')
+        mount.unmount()
 
 
 if __name__ == '__main__':
