@@ -208,7 +208,7 @@ class Talk(Conversation):
             self.assertIn('nothing was sent', shown)
         self.assertEqual(list(self.home.glob('playfs-message-*')), [])
         # What was written is not lost with the request.
-        code, shown = edit('--edit', message['id'], '--agent', 'ada', VISUAL=f'printf %020000d 1 > "$1"; true')
+        code, shown = edit('--edit', message['id'], '--agent', 'ada', VISUAL='printf %020000d 1 > "$1"; true')
         self.assertEqual(code, FAILED, shown)
         kept = pathlib.Path(re.search(r'your text is in (\S+)', shown)[1])
         self.assertEqual(len(kept.read_text()), 20000)
