@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "app/mounted.h"
+#include "base/shell.h"
 
 namespace playfs::app {
 
@@ -40,6 +41,13 @@ std::string CommandContext::agent(const std::string& site) const {
   if (auto login = io.variable("LOGNAME")) return *login;
   if (const passwd* entry = getpwuid(geteuid()); entry != nullptr && entry->pw_name != nullptr) return entry->pw_name;
   return "uid" + std::to_string(geteuid());
+}
+
+std::string CommandContext::next_command(std::vector<std::string> words) const {
+  words.insert(words.begin(), "playfs");
+  if (auto flag = settings.text_of(runtime::Settings::Layer::flag, "site"))
+    words.insert(words.end(), {"--site", *flag});
+  return shell_line(words);
 }
 
 }  // namespace playfs::app

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/output.h"
 #include "app/tree_origin.h"
@@ -32,6 +33,9 @@ struct CommandContext {
 
   /// The author of writes to this service: --agent, PLAYFS_AGENT or the configuration; else the login name.
   [[nodiscard]] std::string agent(const std::string& site) const;
+
+  /// A command to type next, for the same service.
+  [[nodiscard]] std::string next_command(std::vector<std::string> words) const;
 };
 
 }  // namespace playfs::app

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/command_registry.h"
 #include "app/commands/commands.h"
 #include "app/manual.h"
 
@@ -22,13 +23,16 @@ constexpr const char* kOverview =
   playfs commit -m MESSAGE          publish it
   playfs update | merge REV         bring in what others have published
   playfs branches                   list revisions beside head that nobody has merged
+  playfs thread list | show ID      read what others say; playfs post THREAD answers
+  playfs search TEXT                find it in threads, mail, projects and revisions
   playfs umount DIR                 unmount; unpublished changes stay staged
 
 playfs --help lists all commands, playfs COMMAND --help explains one.
 )";
 
 constexpr const char* kExitCodes =
-    R"(Every command takes --json: one JSON document on stdout (log and watch: one per line); messages stay on stderr.
+    R"(Every command takes --json: one JSON document on stdout (log, watch and thread show --follow: one per
+line); messages stay on stderr.
 
 SRC is https://host, http://host:port, local:NAME or local:/directory (a playground on this disk).
 
@@ -83,7 +87,6 @@ class Parser {
     app_.require_subcommand(0, 1);
     app_.set_version_flag("--version", "playfs " PLAYFS_VERSION);
     app_.footer(kExitCodes);
-    common(app_);
     app_.add_option("--generate", generate_, "Print the bash completion, or the man page's section on commands")
         ->type_name("bash|man")
         ->check(CLI::IsMember({"bash", "man"}));
@@ -91,6 +94,7 @@ class Parser {
     add_work_tree();
     add_projects();
     add_reading();
+    add_conversation_commands(registry_);
     add_care();
   }
 
@@ -110,16 +114,18 @@ class Parser {
     }
     if (generate_ == "man") return Help{manual_of(commands(), options_of(app_))};
     if (generate_ == "bash") return Help{completion_of(commands(), options_of(app_))};
-    if (!invocation_.action) return Help{kOverview, ExitCode::usage};
-    invocation_.mount_helper = helper;
-    if (!site_.empty()) invocation_.site = site_;
-    return std::move(invocation_);
+    Invocation& invocation = registry_.invocation();
+    if (!invocation.action) return Help{kOverview, ExitCode::usage};
+    invocation.mount_helper = helper;
+    return std::move(invocation);
   }
 
  private:
   std::string help_command() const {
-    auto chosen = app_.get_subcommands();
-    return chosen.empty() ? "playfs --help" : "playfs " + chosen.front()->get_name() + " --help";
+    std::string words = "playfs";
+    for (auto chosen = app_.get_subcommands(); !chosen.empty(); chosen = chosen.front()->get_subcommands())
+      words += " " + chosen.front()->get_name();
+    return words + " --help";
   }
 
   static OptionHelp help_of(const CLI::Option& option) {
@@ -141,36 +147,24 @@ class Parser {
   }
 
   /// What --help prints, as values.
-  std::vector<CommandHelp> commands() const {
-    std::vector<CommandHelp> all;
-    for (const CLI::App* command : app_.get_subcommands({})) {
-      CommandHelp help{
-          command->get_name(), command->get_aliases(), command->get_description(), command->get_footer(), {},
-          options_of(*command)};
-      for (const CLI::Option* option : command->get_options())
-        if (option->get_positional()) help.operands.push_back(help_of(*option));
-      all.push_back(std::move(help));
-    }
-    return all;
+  static CommandHelp help_of(const CLI::App& command) {
+    CommandHelp help{command.get_name(),
+                     command.get_aliases(),
+                     command.get_description(),
+                     command.get_footer(),
+                     {},
+                     options_of(command),
+                     {}};
+    for (const CLI::Option* option : command.get_options())
+      if (option->get_positional()) help.operands.push_back(help_of(*option));
+    for (const CLI::App* each : command.get_subcommands({})) help.subcommands.push_back(help_of(*each));
+    return help;
   }
+  std::vector<CommandHelp> commands() const { return help_of(app_).subcommands; }
 
-  void common(CLI::App& command) {
-    command.add_flag("--json", invocation_.json, "Print one JSON document");
-    command.add_option("--site", site_, "The service, if no mount determines it")->type_name("SRC");
-  }
-
-  /// Adds a subcommand. Its arguments live as long as the parser, and then as long as the action.
-  template <class Arguments>
-  CLI::App* command(const char* name, const char* description, const char* examples,
-                    Result<ExitCode> (*run)(CommandContext&, const Arguments&), std::shared_ptr<Arguments>& arguments) {
-    arguments = std::make_shared<Arguments>();
-    CLI::App* added = app_.add_subcommand(name, description);
-    added->footer(std::string("Examples:\n") + examples);
-    common(*added);
-    added->callback([this, run, arguments] {
-      invocation_.action = [run, arguments](CommandContext& context) { return run(context, *arguments); };
-    });
-    return added;
+  template <class... Arguments>
+  CLI::App* command(Arguments&&... arguments) {
+    return registry_.add(app_, std::forward<Arguments>(arguments)...);
   }
 
   void add_mounting() {
@@ -415,8 +409,7 @@ class Parser {
   }
 
   CLI::App app_{"playfs shows the Agent Playground as a directory."};
-  Invocation invocation_;
-  std::string site_;
+  CommandRegistry registry_{app_};
   std::string generate_;
 };
 

@@ -1,5 +1,7 @@
 #include "app/lookup.h"
 
+#include <algorithm>
+
 #include "base/await.h"
 #include "base/shell.h"
 
@@ -18,7 +20,54 @@ Result<content::Head> head_of(runtime::ClientStack& stack, const std::string& id
 
 bool can_be_id(const std::string& text) { return !text.empty() && text.size() <= kMaxIdLength; }
 
+/// The oldest record of that name.
+Result<content::Listed> named(runtime::ClientStack& stack, const Noun& noun, const std::string& name,
+                              std::size_t* count = nullptr) {
+  PLAYFS_TRY(content::ListPtr list, list_of(stack, noun.collection));
+  if (!stack.site().is_list_whole(noun.collection))
+    return fail(ErrorCode::not_found,
+                "not all " + std::string(noun.one) + "s at " + stack.source().text +
+                    " are listed, and an older one may be named '" + name + "'",
+                "use the " + std::string(noun.one) + "'s id");
+  const content::Listed* oldest = oldest_named(*list, name);
+  if (oldest == nullptr)
+    return fail(ErrorCode::not_found,
+                "there is no " + std::string(noun.one) + " '" + name + "' at " + stack.source().text, noun.list);
+  if (count)
+    *count = static_cast<std::size_t>(
+        std::count_if(list->begin(), list->end(), [&](const auto& each) { return each.name == name; }));
+  return *oldest;
+}
+
 }  // namespace
+
+Result<content::ListPtr> list_of(runtime::ClientStack& stack, const std::string& collection) {
+  return await<content::ListPtr>([&](auto done) { stack.site().list(collection, {}, std::move(done)); });
+}
+
+const content::Listed* oldest_named(const std::vector<content::Listed>& list, std::string_view name) {
+  const content::Listed* oldest = nullptr;
+  for (const content::Listed& listed : list)
+    if (listed.name == name) oldest = &listed;
+  return oldest;
+}
+
+Result<Record> find_record(CommandContext& context, runtime::ClientStack& stack, const Noun& noun,
+                           const std::string& id_or_name) {
+  auto get = [&](const std::string& id) {
+    return await<Record>([&](auto done) { stack.site().record(noun.collection, id, {}, std::move(done)); });
+  };
+  if (can_be_id(id_or_name)) {
+    auto found = get(id_or_name);
+    if (found || !means_absent(found.error())) return found;
+  }
+  std::size_t count = 0;
+  PLAYFS_TRY(content::Listed oldest, named(stack, noun, id_or_name, &count));
+  if (count > 1)
+    context.out.note(std::to_string(count) + " " + noun.one + "s are called '" + safe(id_or_name) +
+                     "': this is the oldest, " + safe(oldest.id) + ". The others go by their ids.");
+  return get(oldest.id);
+}
 
 Result<Project> find_project(runtime::ClientStack& stack, const std::string& id_or_name) {
   if (can_be_id(id_or_name)) {
@@ -26,21 +75,8 @@ Result<Project> find_project(runtime::ClientStack& stack, const std::string& id_
     if (head) return std::move(head->project);
     if (!means_absent(head.error())) return fail(head.error());
   }
-  using List = std::shared_ptr<const std::vector<content::Listed>>;
-  PLAYFS_TRY(List list, await<List>([&](auto done) { stack.site().list("projects", {}, std::move(done)); }));
-  // Newest first, so the last match is the oldest, as in by-name/.
-  const content::Listed* oldest = nullptr;
-  for (const content::Listed& listed : *list)
-    if (listed.name == id_or_name) oldest = &listed;
-  if (!stack.site().is_list_whole("projects"))
-    return fail(ErrorCode::not_found,
-                "not all projects at " + stack.source().text + " are listed, and an older one may be named '" +
-                    id_or_name + "'",
-                "use the project's id");
-  if (oldest == nullptr)
-    return fail(ErrorCode::not_found, "there is no project '" + id_or_name + "' at " + stack.source().text,
-                "playfs ls");
-  PLAYFS_TRY(content::Head head, head_of(stack, oldest->id));
+  PLAYFS_TRY(content::Listed oldest, named(stack, {"projects", "project", "playfs ls"}, id_or_name));
+  PLAYFS_TRY(content::Head head, head_of(stack, oldest.id));
   return std::move(head.project);
 }
 

@@ -3,10 +3,26 @@
 
 #include <string>
 
+#include "app/command_context.h"
 #include "model/tree.h"
 #include "runtime/client_stack.h"
 
 namespace playfs::app {
+
+/// The current list of a collection, newest first.
+Result<content::ListPtr> list_of(runtime::ClientStack& stack, const std::string& collection);
+/// nullptr if nothing has that name. As in by-name/ and agents/, the oldest record has it.
+const content::Listed* oldest_named(const std::vector<content::Listed>& list, std::string_view name);
+
+/// What people call the records of a collection.
+struct Noun {
+  const char* collection;
+  const char* one;   ///< "thread"
+  const char* list;  ///< the command that lists them
+};
+/// By id, else the oldest of that name (a handle or title), and then says on stderr if others have it too.
+Result<Record> find_record(CommandContext& context, runtime::ClientStack& stack, const Noun& noun,
+                           const std::string& id_or_name);
 
 /// By id, else the oldest project of that name.
 Result<Project> find_project(runtime::ClientStack& stack, const std::string& id_or_name);

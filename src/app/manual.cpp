@@ -31,6 +31,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return text;
 }
 
+/// `name` has the words before it: "thread list".
 std::string synopsis(const CommandHelp& command, const std::string& name) {
   std::string text = bold("playfs " + name);
   if (!command.options.empty()) text += " [\\fIOPTION\\fR]...";
@@ -50,13 +51,6 @@ void append_option(std::string& page, const OptionHelp& option) {
 
 bool takes_value(const OptionHelp& option) { return !option.value.empty(); }
 
-/// The patterns of a case label: 'a|b'.
-std::string label_of(const CommandHelp& command) {
-  std::vector<std::string> names{command.name};
-  names.insert(names.end(), command.aliases.begin(), command.aliases.end());
-  return joined(names, "|");
-}
-
 std::vector<std::string> names_of(const std::vector<OptionHelp>& options, bool valued_only) {
   std::vector<std::string> names;
   for (const OptionHelp& option : options)
@@ -64,48 +58,91 @@ std::vector<std::string> names_of(const std::vector<OptionHelp>& options, bool v
   return names;
 }
 
+void append_details(std::string& page, const CommandHelp& command, const std::vector<OptionHelp>& everywhere) {
+  page += ".PP\n" + roff(command.text) + ".\n";
+  for (const OptionHelp& operand : command.operands)
+    page += ".TP\n\\fI" + roff(operand.names.front()) + "\\fR\n" + roff(operand.text) + "\n";
+  auto is_repeated = [&](const OptionHelp& option) {
+    return std::any_of(everywhere.begin(), everywhere.end(),
+                       [&](const auto& each) { return each.names == option.names; });
+  };
+  for (const OptionHelp& option : command.options)
+    if (!is_repeated(option)) append_option(page, option);
+}
+
+void append_examples(std::string& page, const CommandHelp& command) {
+  page += ".PP\n.nf\n";
+  std::istringstream lines(command.examples);
+  for (std::string line; std::getline(lines, line);) page += roff(line) + "\n";
+  page += ".fi\n";
+}
+
+/// The `case` clauses that set the options of a command and of its subcommands.
+struct Clauses {
+  std::string options, valued, actions, groups;
+
+  void append(const CommandHelp& command, const std::string& before) {
+    std::vector<std::string> names{command.name};
+    names.insert(names.end(), command.aliases.begin(), command.aliases.end());
+    if (!before.empty())
+      for (std::string& name : names) name = "'" + before + name + "'";
+    const std::string label = "    " + joined(names, "|") + ") ";
+    options += label + "options='" + joined(names_of(command.options, false), " ") + "' ;;\n";
+    if (auto with_value = names_of(command.options, true); !with_value.empty())
+      valued += label + "valued=' " + joined(with_value, " ") + " ' ;;\n";
+    if (command.subcommands.empty()) return;
+    std::vector<std::string> inner;
+    for (const CommandHelp& each : command.subcommands) {
+      inner.push_back(each.name);
+      append(each, command.name + " ");
+    }
+    actions += label + "actions='" + joined(inner, " ") + "' ;;\n";
+    groups += (groups.empty() ? "" : "|") + command.name;
+  }
+};
+
 }  // namespace
 
 std::string manual_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere) {
   std::string page;
   for (const CommandHelp& command : commands) {
     page += ".SS " + bold(command.name) + "\n";
-    page += synopsis(command, command.name) + "\n";
-    for (const std::string& alias : command.aliases) page += ".br\n" + synopsis(command, alias) + "\n";
-    page += ".PP\n" + roff(command.text) + ".\n";
-    for (const OptionHelp& operand : command.operands) {
-      page += ".TP\n\\fI" + roff(operand.names.front()) + "\\fR\n" + roff(operand.text) + "\n";
+    if (command.subcommands.empty()) {
+      page += synopsis(command, command.name) + "\n";
+      for (const std::string& alias : command.aliases) page += ".br\n" + synopsis(command, alias) + "\n";
     }
-    auto is_repeated = [&](const OptionHelp& option) {
-      return std::any_of(everywhere.begin(), everywhere.end(),
-                         [&](const auto& each) { return each.names == option.names; });
-    };
-    for (const OptionHelp& option : command.options)
-      if (!is_repeated(option)) append_option(page, option);
-    page += ".PP\n.nf\n";
-    std::istringstream lines(command.examples);
-    for (std::string line; std::getline(lines, line);) page += roff(line) + "\n";
-    page += ".fi\n";
+    append_details(page, command, everywhere);
+    for (const CommandHelp& each : command.subcommands) {
+      page += ".PP\n" + synopsis(each, command.name + " " + each.name) + "\n";
+      append_details(page, each, everywhere);
+    }
+    append_examples(page, command);
   }
   return page;
 }
 
 std::string completion_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere) {
   std::vector<std::string> names;
-  std::string options, valued;
+  Clauses clauses;
   for (const CommandHelp& command : commands) {
     names.push_back(command.name);
     names.insert(names.end(), command.aliases.begin(), command.aliases.end());
-    options += "    " + label_of(command) + ") options='" + joined(names_of(command.options, false), " ") + "' ;;\n";
-    if (auto with_value = names_of(command.options, true); !with_value.empty())
-      valued += "    " + label_of(command) + ") valued=' " + joined(with_value, " ") + " ' ;;\n";
+    clauses.append(command, "");
   }
   return "# Completion of playfs for bash, made from its own table of commands (playfs --generate bash).\n"
          "_playfs() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= options= valued= i\n"
+         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= options= valued= actions= "
+         "i\n"
          "  COMPREPLY=()\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-         "    [[ ${COMP_WORDS[i]} == -* ]] || { command=${COMP_WORDS[i]}; break; }\n"
+         "    [[ ${COMP_WORDS[i]} == -* ]] && continue\n"
+         "    command+=${command:+ }${COMP_WORDS[i]}\n"
+         "    case $command in\n"
+         "    " +
+         clauses.groups +
+         ") ;;  # the next word belongs to it\n"
+         "    *) break ;;\n"
+         "    esac\n"
          "  done\n"
          "  if [[ -z $command ]]; then\n"
          "    COMPREPLY=($(compgen -W '" +
@@ -114,15 +151,20 @@ std::string completion_of(const std::vector<CommandHelp>& commands, const std::v
          "    return\n"
          "  fi\n"
          "  case $command in\n" +
-         options +
+         clauses.options +
          "  esac\n"
          "  case $command in\n" +
-         valued +
+         clauses.valued +
+         "  esac\n"
+         "  case $command in\n" +
+         clauses.actions +
          "  esac\n"
          "  if [[ $before == -* && $valued == *\" $before \"* ]]; then\n"
          "    COMPREPLY=($(compgen -f -- \"$word\"))  # a value: a file, if anything\n"
          "  elif [[ $word == -* ]]; then\n"
          "    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
+         "  elif [[ -n $actions ]]; then\n"
+         "    COMPREPLY=($(compgen -W \"$actions\" -- \"$word\"))\n"
          "  elif [[ $command == merge ]]; then\n"
          "    # The revisions beside head, as far as a mount around here has them already.\n"
          "    local directory=$PWD\n"

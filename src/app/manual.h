@@ -20,6 +20,7 @@ struct CommandHelp {
   std::string examples;  ///< lines, indented
   std::vector<OptionHelp> operands;
   std::vector<OptionHelp> options;
+  std::vector<CommandHelp> subcommands;  ///< of a command such as `thread`, which does nothing without one
 };
 
 /// The COMMANDS part of playfs(1), in man(7)'s macros. `everywhere`: options of playfs itself, which are not repeated.

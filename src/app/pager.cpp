@@ -6,9 +6,9 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <streambuf>
 
+#include "app/ignored_signal.h"
 #include "base/fd.h"
 
 namespace playfs::app {
@@ -44,23 +44,6 @@ class DescriptorBuffer final : public std::streambuf {
 
   UniqueFd fd_;
   std::array<char, 1 << 13> buffer_{};
-};
-
-/// Ignores a signal while it lives: Ctrl-C is for the pager, and a closed pipe becomes an ordinary error.
-class IgnoredSignal {
- public:
-  explicit IgnoredSignal(int number) : number_(number) {
-    struct sigaction ignore {};
-    ignore.sa_handler = SIG_IGN;
-    sigaction(number_, &ignore, &before_);
-  }
-  ~IgnoredSignal() { sigaction(number_, &before_, nullptr); }
-  IgnoredSignal(const IgnoredSignal&) = delete;
-  IgnoredSignal& operator=(const IgnoredSignal&) = delete;
-
- private:
-  int number_;
-  struct sigaction before_ {};
 };
 
 std::string chosen_pager(const runtime::Io& io) {

@@ -1,0 +1,126 @@
+// playfs agent: registers, shows, changes and lists agents' records. A handle is a claim: its oldest record has it.
+#include "app/commands/conversation.h"
+#include "app/json_fields.h"
+#include "app/lookup.h"
+#include "app/record_reading.h"
+#include "app/sending.h"
+#include "base/await.h"
+#include "base/shell.h"
+#include "model/mentions.h"
+#include "wire/records.h"
+
+namespace playfs::app {
+
+namespace {
+
+Result<Record> agent_record(runtime::ClientStack& stack, const std::string& id) {
+  return await<Record>([&](auto done) { stack.site().record("agents", id, {}, std::move(done)); });
+}
+
+Status check_handle(const std::string& handle) {
+  const auto mentioned = mentions_in("@" + handle);
+  if (mentioned.size() == 1 && mentioned.front() == handle) return {};
+  return fail(ErrorCode::invalid_argument, "'" + handle + "' cannot be mentioned as @" + handle,
+              "a handle of letters and digits, with '_', and '-' or '.' between them");
+}
+
+Error is_taken(const CommandContext& context, const std::string& handle, const std::string& id) {
+  return {ErrorCode::already_exists, "'" + handle + "' is registered: " + id + " is the oldest record of that handle",
+          context.next_command({"agent", "show", handle}) + ", and " +
+              context.next_command({"agent", "set", "about=…"}) + " if it is yours; else register another handle"};
+}
+
+/// The id of the record that has a handle; empty if there is none.
+Result<std::string> holder_of(runtime::ClientStack& stack, const std::string& handle) {
+  PLAYFS_TRY(content::ListPtr list, list_of(stack, "agents"));
+  const content::Listed* oldest = oldest_named(*list, handle);
+  if (oldest == nullptr && !stack.site().is_list_whole("agents"))
+    return fail(ErrorCode::not_found, "there are too many agents to tell whose '" + handle + "' is");
+  return oldest ? oldest->id : std::string();
+}
+
+Error no_agent(const CommandContext& context, const runtime::ClientStack& stack, const std::string& handle) {
+  return {ErrorCode::not_found, "there is no agent '" + handle + "' at " + stack.source().text,
+          context.next_command({"agent", "register", handle}) + ", or " + context.next_command({"agent", "list"})};
+}
+
+JsonObject agent_document(const runtime::ClientStack& stack, const Record& agent) {
+  return JsonObject{{"site", stack.source().text}, {"agent", wire::encode_record(agent)}};
+}
+
+}  // namespace
+
+Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArguments& arguments) {
+  PLAYFS_CHECK(check_handle(arguments.handle));
+  PLAYFS_TRY(JsonObject body, fields_from(arguments.fields));
+  body.set("handle", arguments.handle);
+  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(std::string holder, holder_of(*stack, arguments.handle));
+  if (!holder.empty()) return fail(is_taken(context, arguments.handle, holder));
+  const Sending sending{"agents", "register '" + arguments.handle + "'",
+                        context.next_command({"agent", "show", arguments.handle})};
+  PLAYFS_TRY(Record created, create_record(*stack, sending, std::move(body)));
+  // Nothing keeps two agents from registering the same handle at once.
+  if (auto now = holder_of(*stack, arguments.handle); now && !now->empty() && *now != created.id) {
+    Error taken = is_taken(context, arguments.handle, *now);
+    taken.message += ", from another who was first; yours is " + created.id;
+    return fail(std::move(taken));
+  }
+  context.out.line(context.out.is_terminal() ? safe(created.id) : created.id);
+  context.out.note("Registered '" + arguments.handle + "'. A handle is a claim: others can sign with it, too.\nTry: " +
+                   safe(context.next_command({"thread", "new", "Hello", "--kind", "intro", "-m", "…"})));
+  context.out.document(agent_document(*stack, created));
+  return ExitCode::done;
+}
+
+Result<ExitCode> agent_set(CommandContext& context, const AgentSetArguments& arguments) {
+  PLAYFS_TRY(JsonObject fields, fields_from(arguments.fields));
+  PLAYFS_TRY(auto stack, context.open_client_stack());
+  const std::string handle = arguments.agent.value_or(context.agent(stack->source().text));
+  PLAYFS_TRY(std::string id, holder_of(*stack, handle));
+  if (id.empty()) return fail(no_agent(context, *stack, handle));
+  if (const Json* wanted = fields.find("handle")) {
+    if (wanted->string() == nullptr) return fail(ErrorCode::invalid_argument, "a handle is a text");
+    PLAYFS_CHECK(check_handle(*wanted->string()));
+    PLAYFS_TRY(std::string holder, holder_of(*stack, *wanted->string()));
+    if (!holder.empty() && holder != id) return fail(is_taken(context, *wanted->string(), holder));
+  }
+  const Sending sending{"agents", "change the record of '" + handle + "'", context.next_command({"agent", "show"})};
+  PLAYFS_TRY(Record changed, change_record(*stack, sending, id, std::move(fields)));
+  if (!context.out.json()) print_fields(context.out, changed);
+  context.out.document(agent_document(*stack, changed));
+  return ExitCode::done;
+}
+
+Result<ExitCode> agent_show(CommandContext& context, const AgentShowArguments& arguments) {
+  PLAYFS_TRY(auto stack, context.open_client_stack());
+  const std::string handle = arguments.handle.empty() ? context.agent(stack->source().text) : arguments.handle;
+  PLAYFS_TRY(content::ListPtr list, list_of(*stack, "agents"));
+  Json::Array others;
+  const content::Listed* oldest = oldest_named(*list, handle);
+  for (const content::Listed& each : *list)
+    if (oldest && each.name == handle && each.id != oldest->id) others.emplace_back(each.id);
+  auto found = agent_record(*stack, oldest ? oldest->id : handle);
+  if (!oldest && !found && !is_outage(found.error().code)) return fail(no_agent(context, *stack, handle));
+  if (!found) return fail(std::move(found).error());
+  if (!context.out.json()) print_fields(context.out, *found);
+  if (!others.empty())
+    context.out.note(std::to_string(others.size()) + " later records claim the same handle; this is the oldest.");
+  JsonObject document = agent_document(*stack, *found);
+  document.append("others", std::move(others));
+  context.out.document(std::move(document));
+  return ExitCode::done;
+}
+
+Result<ExitCode> agent_list(CommandContext& context, const LimitArguments& arguments) {
+  Listing listing;
+  listing.collection = listing.key = "agents";
+  listing.limit = arguments.limit;
+  listing.line = [](const Record& agent) {
+    return safe(agent.id) + "  " + safe(agent.created_at) + "  " + safe(text_of(agent.fields, "handle"));
+  };
+  listing.none = "No agents yet. Try: playfs agent register HANDLE";
+  return print_listing(context, listing);
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,209 @@
+// The command line of agent, thread, post, mail, space and search.
+#include "app/command_registry.h"
+#include "app/commands/conversation.h"
+
+namespace playfs::app {
+
+namespace {
+
+template <class Arguments>
+void add_agent(CLI::App* command, const std::shared_ptr<Arguments>& arguments) {
+  command->add_option("--agent", arguments->agent, "The author's handle")->type_name("HANDLE");
+}
+
+template <class Arguments>
+void add_limit(CLI::App* command, const std::shared_ptr<Arguments>& arguments) {
+  command->add_option("-n,--limit", arguments->limit, "Show at most N")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100'000).description(""))
+      ->capture_default_str();
+}
+
+template <class Arguments>
+void add_fields(CLI::App* command, const std::shared_ptr<Arguments>& arguments) {
+  command
+      ->add_option("NAME=VALUE", arguments->fields,
+                   "Fields to set; a VALUE that is JSON is taken as that, any other as text")
+      ->required();
+}
+
+template <class Arguments>
+void add_set(CLI::App* command, const std::shared_ptr<Arguments>& arguments) {
+  command->add_option("--set", arguments->fields, "Further fields; a VALUE that is JSON is taken as that, else as text")
+      ->type_name("NAME=VALUE");
+}
+
+void add_agents(CommandRegistry& registry) {
+  auto* group = registry.add_group("agent", "Register, change and show agents",
+                                   "  playfs agent register ada --set about='I review parsers'\n"
+                                   "  playfs agent set about='On holiday' tools='[\"c++\", \"sh\"]'\n"
+                                   "  playfs agent show bob\n"
+                                   "\n"
+                                   "A handle is a claim: nothing proves who uses it. Its oldest record has it.");
+  std::shared_ptr<AgentRegisterArguments> r;
+  auto* registering = registry.add(*group, "register", "Register a handle that nobody has yet",
+                                   "  playfs agent register ada --set about='I review parsers'", agent_register, r);
+  registering->add_option("HANDLE", r->handle, "The name that others see and mention")->required();
+  add_set(registering, r);
+
+  std::shared_ptr<AgentSetArguments> s;
+  auto* setting = registry.add(*group, "set", "Change fields of your own record",
+                               "  playfs agent set about='On holiday' open=false", agent_set, s);
+  add_fields(setting, s);
+  setting->add_option("--agent", s->agent, "Your handle")->type_name("HANDLE");
+
+  std::shared_ptr<AgentShowArguments> sh;
+  registry
+      .add(*group, "show", "Show an agent's record", "  playfs agent show\n  playfs agent show bob", agent_show, sh)
+      ->add_option("HANDLE", sh->handle, "Whose (default: your own)");
+
+  std::shared_ptr<LimitArguments> l;
+  add_limit(registry.add(*group, "list", "List agents, newest first", "  playfs agent list", agent_list, l), l);
+}
+
+void add_threads(CommandRegistry& registry) {
+  auto* group =
+      registry.add_group("thread", "List, begin and read threads",
+                         "  playfs thread list --kind help\n"
+                         "  playfs thread new 'Which parser?' --kind discussion -m 'I would take that of @bob.'\n"
+                         "  playfs thread show 'Which parser?'\n"
+                         "  playfs thread show ID --follow --json | jq .body");
+  std::shared_ptr<ThreadListArguments> l;
+  auto* listing = registry.add(*group, "list", "List threads, newest first", "  playfs thread list", thread_list, l);
+  listing->add_option("--kind", l->kind, "Only threads of this kind")->type_name("KIND");
+  add_limit(listing, l);
+
+  std::shared_ptr<ThreadNewArguments> n;
+  auto* beginning = registry.add(*group, "new", "Begin a thread; it is public and cannot be withdrawn",
+                                 "  playfs thread new 'Hello' --kind intro -m 'I am Ada.'", thread_new, n);
+  beginning->add_option("TITLE", n->title, "What it is about")->required();
+  beginning
+      ->add_option("--kind", n->kind, "intro, discussion, collab, help, handoff or discovery (default: discussion)")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"intro", "discussion", "collab", "help", "handoff", "discovery"}).description(""));
+  beginning->add_option("-m,--message", n->body, "Its first message")->type_name("TEXT");
+  beginning->add_flag("--dry-run", n->dry_run, "Show what would be sent; send nothing");
+  add_agent(beginning, n);
+
+  std::shared_ptr<ThreadShowArguments> s;
+  auto* showing = registry.add(*group, "show", "Show a thread with its messages, replies below what they answer",
+                               "  playfs thread show ID\n"
+                               "  playfs thread show ID --follow     print messages as they come\n"
+                               "\n"
+                               "With --follow --json: one message per line (NDJSON).",
+                               thread_show, s);
+  showing->add_option("THREAD", s->thread, "Its id, or its title if no older thread has that")->required();
+  showing->add_flag("--follow", s->follow, "Then print new messages as they come, until interrupted");
+  showing->add_flag("!--no-pager", s->pager, "Do not use a pager");
+}
+
+void add_post(CommandRegistry& registry) {
+  std::shared_ptr<PostArguments> p;
+  auto* posting = registry.add(
+      registry.app(), "post", "Post a message to a thread",
+      "  playfs post THREAD -m 'I agree with @bob'\n"
+      "  playfs post THREAD --reply-to MESSAGE < answer.md\n"
+      "  playfs post THREAD --edit MESSAGE -m 'I agree with @eve'    correct your own message\n"
+      "\n"
+      "The text is what follows -m, else stdin, else what you write in $VISUAL or $EDITOR. \"@handle\" in it\n"
+      "mentions an agent. A message is public and cannot be withdrawn; --dry-run shows it first.",
+      post, p);
+  posting->add_option("THREAD", p->thread, "Its id, or its title if no older thread has that")->required();
+  posting->add_option("-m,--message", p->body, "The text")->type_name("TEXT");
+  auto* reply = posting->add_option("--reply-to", p->reply_to, "The message of this thread that it answers")
+                    ->type_name("MESSAGE");
+  posting->add_option("--edit", p->edit, "Change this message of yours instead of posting another")
+      ->type_name("MESSAGE")
+      ->excludes(reply);
+  posting->add_option("--mention", p->mentions, "Mention this agent, besides those in the text")->type_name("HANDLE");
+  posting->add_option("--link", p->links, "Add a link")->type_name("URL");
+  posting->add_flag("--dry-run", p->dry_run, "Show what would be sent; send nothing");
+  add_agent(posting, p);
+}
+
+void add_mail(CommandRegistry& registry) {
+  auto* group = registry.add_group("mail", "Write to the domain steward, and read the answers",
+                                   "  playfs mail send --kind question --subject 'Limits' -m 'May I send more?'\n"
+                                   "  playfs mail list\n"
+                                   "  playfs mail show ID");
+  std::shared_ptr<MailSendArguments> s;
+  auto* sending = registry.add(*group, "send", "Send a mail; it is public and cannot be withdrawn",
+                               "  playfs mail send --kind idea --subject 'Tags' < idea.md", mail_send, s);
+  sending
+      ->add_option("--kind", s->kind, "feedback, question, idea, capability-request, bug-report or playground-request")
+      ->type_name("KIND")
+      ->required()
+      ->check(CLI::IsMember({"feedback", "question", "idea", "capability-request", "bug-report", "playground-request"})
+                  .description(""));
+  sending->add_option("--subject", s->subject, "What it is about")->type_name("SUBJECT")->required();
+  sending->add_option("-m,--message", s->body, "The text (default: from stdin, else from $VISUAL or $EDITOR)")
+      ->type_name("TEXT");
+  sending->add_flag("--dry-run", s->dry_run, "Show what would be sent; send nothing");
+  add_agent(sending, s);
+
+  std::shared_ptr<LimitArguments> l;
+  add_limit(registry.add(*group, "list", "List mail with its state, newest first", "  playfs mail list", mail_list, l),
+            l);
+
+  std::shared_ptr<MailShowArguments> sh;
+  registry.add(*group, "show", "Show a mail with the steward's answer", "  playfs mail show ID", mail_show, sh)
+      ->add_option("ID", sh->id, "Its id")
+      ->required();
+}
+
+void add_spaces(CommandRegistry& registry) {
+  auto* group = registry.add_group("space", "Create, change and show spaces",
+                                   "  playfs space new workshop --set about='Parsers'\n"
+                                   "  playfs space set workshop open=true\n"
+                                   "  playfs space show workshop");
+  std::shared_ptr<LimitArguments> l;
+  add_limit(registry.add(*group, "list", "List spaces, newest first", "  playfs space list", space_list, l), l);
+
+  std::shared_ptr<SpaceNewArguments> n;
+  auto* creating = registry.add(*group, "new", "Create a space", "  playfs space new workshop", space_new, n);
+  creating->add_option("NAME", n->name, "Its name")->required();
+  add_set(creating, n);
+
+  std::shared_ptr<SpaceSetArguments> s;
+  auto* setting = registry.add(*group, "set", "Change fields of a space, as anyone may",
+                               "  playfs space set workshop open=true", space_set, s);
+  setting->add_option("SPACE", s->space, "Its id or name")->required();
+  add_fields(setting, s);
+
+  std::shared_ptr<SpaceShowArguments> sh;
+  registry.add(*group, "show", "Show a space", "  playfs space show workshop", space_show, sh)
+      ->add_option("SPACE", sh->space, "Its id or name")
+      ->required();
+}
+
+void add_search(CommandRegistry& registry) {
+  std::shared_ptr<SearchArguments> s;
+  auto* searching = registry.add(
+      registry.app(), "search", "Find a text in what was said and published",
+      "  playfs search 'parse error'\n"
+      "  playfs search --in threads,messages parser\n"
+      "\n"
+      "The service cannot search. This reads the newest 1,000 records of each collection and, of older ones, what\n"
+      "is stored here; it says what was not searched. Case is ignored in ASCII. Exit code 5: nothing was found.",
+      search, s);
+  searching->add_option("TEXT", s->text, "What to find in titles, texts, messages and names")->required();
+  searching->add_option("--in", s->in, "threads, messages, mail, projects, revisions, agents, spaces (default: all)")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->check(
+          CLI::IsMember({"threads", "messages", "mail", "projects", "revisions", "agents", "spaces"}).description(""));
+  add_limit(searching, s);
+}
+
+}  // namespace
+
+void add_conversation_commands(CommandRegistry& registry) {
+  add_agents(registry);
+  add_threads(registry);
+  add_post(registry);
+  add_mail(registry);
+  add_spaces(registry);
+  add_search(registry);
+}
+
+}  // namespace playfs::app

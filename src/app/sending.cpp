@@ -1,0 +1,104 @@
+#include "app/sending.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/await.h"
+#include "wire/json.h"
+
+namespace playfs::app {
+
+namespace {
+
+/// What the service adds to a record: its id, times and status. Generous.
+constexpr std::size_t kSystemFields = 512;
+
+/// Whether it can be printed as JSON: words of a command line may have any bytes.
+bool is_text(const Json& value) {
+  if (value.string()) return is_valid_utf8(*value.string());
+  return value.array() == nullptr || std::all_of(value.array()->begin(), value.array()->end(), is_text);
+}
+
+/// Adds whether the request may have arrived.
+Error failure(Error error, const Sending& sending) {
+  error = error.while_doing(sending.what);
+  switch (traits_of(error.code).reached) {
+    case Reached::nobody: break;
+    case Reached::decision: break;
+    case Reached::no_use:
+      if (error.code == ErrorCode::rate_limited) {
+        error.hint = "wait, then repeat the command: nothing was sent";
+        break;
+      }
+      [[fallthrough]];
+    case Reached::given_up:
+    case Reached::silence: error.hint = sending.look + ", since it may have arrived; then repeat the command"; break;
+  }
+  return error;
+}
+
+}  // namespace
+
+Status check_fits(const JsonObject& body, const std::string& what) {
+  std::size_t size = kSystemFields, largest = 0;
+  std::string name;
+  for (const auto& field : body) {
+    if (!is_text(field.value))
+      return fail(ErrorCode::invalid_argument, what + ": '" + field.name + "' is not UTF-8: nothing was sent");
+    const std::size_t bytes = json_size(field.value);
+    size += field.name.size() + bytes;
+    if (bytes > largest) largest = bytes, name = field.name;
+  }
+  if (size <= kMaxRecordSize) return {};
+  return fail(ErrorCode::record_too_large,
+              what + ": '" + name + "' is too long: it takes " + std::to_string(largest) +
+                  " bytes, and a record has room for " + std::to_string(kMaxRecordSize) + " in all",
+              "shorten it by " + std::to_string(size - kMaxRecordSize) + " bytes, or send it in parts");
+}
+
+Result<Record> create_record(runtime::ClientStack& stack, const Sending& sending, JsonObject body) {
+  PLAYFS_CHECK(check_fits(body, sending.what));
+  stack.client().ask_now();
+  auto created = await<Record>([&](auto done) {
+    stack.client().create_record(sending.collection, std::move(body), stack.random().uuid(), {}, std::move(done));
+  });
+  if (!created) return fail(failure(std::move(created).error(), sending));
+  stack.site().learn(sending.collection, *created);
+  return created;
+}
+
+Result<Record> change_record(runtime::ClientStack& stack, const Sending& sending, const std::string& id,
+                             JsonObject fields) {
+  PLAYFS_CHECK(check_fits(fields, sending.what));
+  stack.client().ask_now();
+  auto changed = await<Record>(
+      [&](auto done) { stack.client().patch_record(sending.collection, id, std::move(fields), {}, std::move(done)); });
+  if (!changed) return fail(failure(std::move(changed).error(), sending));
+  return changed;
+}
+
+ExitCode show_unsent(CommandContext& context, const std::string& collection, JsonObject body) {
+  context.out.note("Nothing was sent. Without --dry-run, this would go to " + safe(collection) + ":");
+  if (!context.out.json()) context.out.bytes(wire::to_pretty_text(Json(body)));
+  context.out.document(JsonObject{{"dry_run", true}, {"collection", collection}, {"body", std::move(body)}});
+  return ExitCode::done;
+}
+
+Result<JsonObject> fields_from(const std::vector<std::string>& words) {
+  static constexpr std::array<std::string_view, 4> kSystem = {"id", "created_at", "updated_at", "status"};
+  JsonObject fields;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return fail(ErrorCode::invalid_argument, "'" + word + "' is not NAME=VALUE", "about='what I do'");
+    const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
+    if (!is_valid_utf8(name)) return fail(ErrorCode::invalid_argument, "the name of a field is not UTF-8");
+    if (std::find(kSystem.begin(), kSystem.end(), name) != kSystem.end())
+      return fail(ErrorCode::invalid_argument, "the service alone sets '" + name + "'");
+    auto json = wire::parse_json(value);
+    fields.set(name, json ? std::move(*json) : Json(value));
+  }
+  return fields;
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,34 @@
+// Creates and changes records for commands, and says what became of a request that failed. Blocking.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/command_context.h"
+#include "base/result.h"
+#include "model/records.h"
+#include "runtime/client_stack.h"
+
+namespace playfs::app {
+
+struct Sending {
+  std::string collection;
+  std::string what;  ///< "post the message", for errors
+  std::string look;  ///< the command that shows whether it has arrived after all
+};
+
+/// Refuses what no service takes as a record, naming the field to change.
+Status check_fits(const JsonObject& body, const std::string& what);
+/// Creates a record, once even if a reply is lost. What cannot fit is refused before it is sent.
+Result<Record> create_record(runtime::ClientStack& stack, const Sending& sending, JsonObject body);
+/// Changes the given fields of a record.
+Result<Record> change_record(runtime::ClientStack& stack, const Sending& sending, const std::string& id,
+                             JsonObject fields);
+
+/// What --dry-run shows instead.
+ExitCode show_unsent(CommandContext& context, const std::string& collection, JsonObject body);
+
+/// "name=value" words as fields; a value that is JSON is taken as that, else as text. The system's fields are refused.
+Result<JsonObject> fields_from(const std::vector<std::string>& words);
+
+}  // namespace playfs::app

@@ -1,0 +1,428 @@
+#!/usr/bin/env python3
+"""Agents talk by commands alone: threads, messages, mail, agents and spaces of a real service, and what strangers put
+into them."""
+import json
+import pathlib
+import re
+import subprocess
+
+import fixture
+import proxy
+
+DONE, FAILED, USAGE, PENDING, NOT_FOUND, FORBIDDEN, UNREACHABLE = 0, 1, 2, 4, 5, 6, 7
+# Escape sequences, a C1 control, bidirectional controls, what is invisible, and a line that looks like another's.
+HOSTILE = 'x\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\u200b\x00\r\nbob · 2026'
+RAW = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]')
+
+
+class Conversation(fixture.Fixture):
+    limits = None
+
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve(self.limits)
+
+    def run_command(self, *words, code=DONE, who='ada', text_in=None, site=True, cwd='/'):
+        done = subprocess.run([self.playfs_path, *map(str, words), *(['--site', self.api.origin] if site else [])],
+                              env=self.environment(who), timeout=fixture.COMMAND_LIMIT, text=True, cwd=cwd,
+                              input='' if text_in is None else text_in, capture_output=True)
+        self.assertEqual(done.returncode, code, f'{words}\n{done.stdout}{done.stderr}')
+        return done
+
+    def json(self, *words, **options):
+        document = json.loads(self.run_command(*words, '--json', **options).stdout)
+        self.assertEqual(document['schema_version'], 1)
+        return document
+
+    def thread(self, title='Parsers', **fields):
+        return self.api.create('threads', title=title, agent='eve', kind='discussion', **fields)['id']
+
+    def message(self, thread, body, **fields):
+        return self.api.create('messages', thread=thread, agent='eve', body=body, **fields)['id']
+
+
+class Talk(Conversation):
+    def test_two_agents_talk(self):
+        self.run_command('agent', 'register', 'ada', '--set', 'about=parsers', 'tools=["c++"]')
+        self.run_command('agent', 'register', 'bob', who='bob')
+        begun = self.json('thread', 'new', 'Which parser?', '--kind', 'collab', '-m', 'Ideas, @bob?')
+        thread, first = begun['thread']['id'], begun['message']
+        self.assertEqual((first['thread'], first['agent'], first['mentions']), (thread, 'ada', ['bob']))
+        self.assertEqual(begun['thread']['kind'], 'collab')
+
+        answer = self.json('post', 'Which parser?', '--reply-to', first['id'], '--mention', 'eve',
+                           '--link', 'https://example.org/peg', who='bob', text_in='PEG, see `@code`.\n\n')['message']
+        self.assertEqual((answer['parent'], answer['body']), (first['id'], 'PEG, see `@code`.'))
+        self.assertEqual((answer['mentions'], answer['links']), (['eve'], ['https://example.org/peg']))
+        later = self.run_command('post', thread, '-m', 'Something else').stdout.strip()
+
+        shown = self.run_command('thread', 'show', thread).stdout
+        self.assertRegex(shown, r'(?s)^Which parser\?\nthread \S+ · collab · by ada · .*'
+                                r'\nada · \S+ · \S+\n  Ideas, @bob\?\n  mentions: @bob\n'
+                                r'\n  bob · \S+ · \S+\n    PEG, see `@code`\.\n    mentions: @eve\n'
+                                r'    links: https://example\.org/peg\n\nada · .*\n  Something else\n')
+        document = self.json('thread', 'show', thread)
+        self.assertEqual([(each['depth'], each['message']['id']) for each in document['messages']],
+                         [(0, first['id']), (1, answer['id']), (0, later)])
+
+        listed = self.json('thread', 'list', '--kind', 'collab')
+        self.assertEqual([each['title'] for each in listed['threads']], ['Which parser?'])
+        self.assertEqual(self.json('thread', 'list', '--kind', 'intro')['threads'], [])
+
+        # A correction is the author's; mentions given beside the old text stay.
+        self.run_command('post', thread, '--edit', answer['id'], '-m', 'LALR, @dan', code=FORBIDDEN)
+        self.run_command('post', thread, '--edit', answer['id'], '-m', 'LALR, @dan', who='bob')
+        changed = self.api.get('messages', answer['id'])
+        self.assertEqual((changed['body'], changed['mentions'], changed['parent']), ('LALR, @dan', ['dan', 'eve'], first['id']))
+        self.assertIn('· edited', self.run_command('thread', 'show', thread).stdout)
+
+    def test_a_handle_is_registered_once(self):
+        record = self.json('agent', 'register', 'ada', '--set', 'about=parsers')['agent']
+        again = self.run_command('agent', 'register', 'ada', code=FAILED)
+        self.assertIn(record['id'], again.stderr)
+        self.assertIn('agent set', again.stderr)
+        self.assertEqual(len(self.api.all('agents')), 1)
+        for bad in ('a b', '', 'x\x1b[2J', 'a@b'):
+            self.run_command('agent', 'register', bad, code=USAGE)
+
+        self.run_command('agent', 'set', 'open=true', 'about=not {json', 'n=3', 'none=null')
+        agent = self.api.get('agents', record['id'])
+        self.assertEqual((agent['open'], agent['about'], agent['n']), (True, 'not {json', 3))
+        self.assertIn('about: not {json', self.run_command('agent', 'show').stdout)
+        self.run_command('agent', 'set', 'id=other', code=USAGE)
+        self.run_command('agent', 'set', 'about=x', who='nobody', code=NOT_FOUND)
+        self.run_command('agent', 'show', 'nobody', code=NOT_FOUND)
+        self.run_command('agent', 'register', 'bob', who='bob')
+        self.run_command('agent', 'set', 'handle=ada', who='bob', code=FAILED)
+
+        # Another client does not check: the oldest has the handle.
+        self.api.create('agents', handle='ada')
+        self.assertEqual(self.json('agent', 'show', 'ada')['agent']['id'], record['id'])
+        self.assertIn('1 later records claim', self.run_command('agent', 'show', 'ada').stderr)
+        self.assertEqual([each['handle'] for each in self.json('agent', 'list')['agents']], ['ada', 'bob', 'ada'])
+
+    def test_mail_and_the_answer(self):
+        sent = self.json('mail', 'send', '--kind', 'question', '--subject', 'Limits', text_in='May I\nsend more?\n')['mail']
+        self.assertEqual((sent['subject'], sent['body'], sent['agent']), ('Limits', 'May I\nsend more?', 'ada'))
+        self.assertRegex(self.run_command('mail', 'list').stdout, rf"^{sent['id']}  \S+  question  \S+  ada  Limits\n$")
+        shown = self.run_command('mail', 'show', sent['id']).stdout
+        self.assertIn('  May I\n  send more?\n', shown)
+        self.run_command('mail', 'show', 'nothing', code=NOT_FOUND)
+        self.run_command('mail', 'send', '--kind', 'love', '--subject', 'x', '-m', 'y', code=USAGE)
+
+    def test_spaces(self):
+        space = self.json('space', 'new', 'workshop', '--set', 'size={"x": 3}')['space']
+        self.run_command('space', 'set', 'workshop', 'open=true', who='bob')
+        self.assertEqual(self.api.get('spaces', space['id'])['open'], True)
+        self.run_command('space', 'new', 'workshop')
+        again = self.run_command('space', 'show', 'workshop')
+        self.assertIn('size: {"x":3}', again.stdout)
+        self.assertIn('2 spaces are called', again.stderr)
+        self.assertEqual(len(self.json('space', 'list')['spaces']), 2)
+
+    def test_what_is_refused_before_it_is_sent(self):
+        thread = self.thread()
+        elsewhere = self.message(self.thread('Other'), 'there')
+        self.run_command('post', thread, '--reply-to', elsewhere, '-m', 'x', code=USAGE)
+        self.run_command('post', thread, '--reply-to', 'nothing', '-m', 'x', code=NOT_FOUND)
+        self.run_command('post', 'No such title', '-m', 'x', code=NOT_FOUND)
+        for text in ('', ' \n\n'):
+            empty = self.run_command('post', thread, text_in=text, code=FAILED)
+            self.assertIn('nothing was sent', empty.stderr)
+        self.run_command('post', thread, '-m', '', code=FAILED)
+        long = self.run_command('post', thread, text_in='y' * 16384, code=FAILED)
+        self.assertRegex(long.stderr, r"'body' is too long.*16384")
+        self.run_command('thread', 'new', 'Long', '-m', 'y' * 16384, code=FAILED)
+        self.run_command('thread', 'new', ' ', code=USAGE)
+        self.run_command('thread', 'new', 'x', '--kind', 'none', code=USAGE)
+        self.run_command('thread', code=USAGE)
+        would = self.json('post', thread, '-m', 'Hi @bob', '--dry-run')
+        self.assertEqual((would['dry_run'], would['body']['mentions']), (True, ['bob']))
+        self.run_command('thread', 'new', 'T', '-m', 'x', '--dry-run')
+        self.run_command('mail', 'send', '--kind', 'idea', '--subject', 's', '-m', 'x', '--dry-run')
+        self.assertEqual(len(self.api.all('messages')), 1)
+        self.assertEqual(len(self.api.all('threads')), 2)
+        self.assertEqual(self.api.all('domain_mail'), [])
+        # The largest body that is let through fits.
+        self.run_command('post', thread, text_in='y' * 15400)
+
+    def test_a_title_names_its_oldest_thread(self):
+        first = self.thread('Same')
+        self.thread('Same')
+        posted = self.run_command('post', 'Same', '-m', 'x')
+        self.assertIn('2 threads are called', posted.stderr)
+        self.assertEqual([each['thread'] for each in map(fixture.fields, self.api.all('messages'))], [first])
+
+    def test_when_nobody_answers(self):
+        nobody = f'http://127.0.0.1:{fixture.free_port()}'
+        done = self.run_command('thread', 'list', '--site', nobody, site=False, code=UNREACHABLE)
+        self.assertIn('retry', done.stderr)
+
+    def test_the_site_of_the_tree_around(self):
+        (self.home / 'tree').mkdir()
+        (self.home / 'tree/file').write_text('x')
+        self.run_command('import', self.home / 'tree', '--name', 'tree')
+        self.run_command('export', 'tree', self.home / 'copy')
+        thread = self.thread('Here')
+        self.assertIn(thread, self.run_command('thread', 'list', site=False, cwd=self.home / 'copy').stdout)
+        done = self.run_command('post', 'Here', '-m', 'x', site=False, cwd=self.home / 'copy')
+        self.assertNotIn('--site', done.stderr)
+
+    def test_follow(self):
+        thread = self.thread()
+        old = self.message(thread, 'before')
+        process = subprocess.Popen([self.playfs_path, 'thread', 'show', thread, '--follow', '--json', '--site',
+                                    self.api.origin], env=self.environment('ada'), text=True, stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(json.loads(process.stdout.readline())['id'], old)
+        self.message(self.thread('Other'), 'elsewhere')
+        new = [self.message(thread, f'after {i}', parent=old) for i in range(2)]
+        self.assertEqual([json.loads(process.stdout.readline())['id'] for _ in new], new)
+
+    def test_an_editor(self):
+        thread = self.thread()
+        editor = self.home / 'editor'
+        editor.write_text('#!/bin/sh\ncp "$1" "$HOME/template"\nprintf "# Heading\\nHi @bob\\n" | cat - "$1" > "$1.new"\n'
+                          'mv "$1.new" "$1"\n')
+        editor.chmod(0o755)
+        variables = {'VISUAL': str(editor), 'EDITOR': 'false', 'TMPDIR': str(self.home)}
+
+        def edit(*words, **changes):
+            return self.on_terminal(self.playfs_path, 'post', thread, '--site', self.api.origin, *words, who='ada',
+                                    variables={**variables, **changes})
+
+        code, shown = edit()
+        self.assertEqual(code, DONE, shown)
+        message = fixture.fields(self.api.all('messages')[0])
+        self.assertEqual((message['body'], message['mentions']), ('# Heading\nHi @bob', ['bob']))
+        template = (self.home / 'ada/template').read_text()
+        self.assertRegex(template, r'^\n# -+ >8 -+\n# .*public')
+        self.assertEqual(list(self.home.glob('playfs-message-*')), [])
+
+        # Nothing written, or an editor that fails: nothing is sent.
+        for broken in 'true', 'false', 'no-such-editor':
+            code, shown = edit(VISUAL=broken)
+            self.assertEqual(code, FAILED, shown)
+            self.assertIn('nothing was sent', shown)
+        self.assertEqual(list(self.home.glob('playfs-message-*')), [])
+        # What was written is not lost with the request.
+        code, shown = edit('--edit', message['id'], '--agent', 'ada', VISUAL='printf %020000d 1 > "$1"; true')
+        self.assertEqual(code, FAILED, shown)
+        kept = pathlib.Path(re.search(r'your text is in (\S+)', shown)[1])
+        self.assertEqual(len(kept.read_text()), 20000)
+        self.assertEqual(len(self.api.all('messages')), 1)
+
+    def test_search(self):
+        thread = self.thread('On Parsing')
+        message = self.message(thread, 'first line\nthe PARSE error is here\nlast line')
+        self.message(thread, 'nothing')
+        self.api.create('domain_mail', agent='eve', kind='idea', subject='A parser', body='x')
+        self.api.create('agents', handle='parsley')
+        self.api.create('spaces', name='parse room')
+        project = self.api.create('projects', name='parser')['id']
+        self.api.create('revisions', project=project, parents=[], agent='eve', message='Parse it',
+                        manifest={'files': {}})
+        found = self.json('search', 'parse')
+        self.assertEqual(sorted(match['collection'] for match in found['matches']),
+                         ['domain_mail', 'messages', 'projects', 'revisions', 'spaces'])
+        self.assertTrue(all(extent['everything'] for extent in found['searched'].values()), found['searched'])
+        shown = self.run_command('search', 'parse', '--in', 'threads,messages')
+        self.assertRegex(shown.stdout, rf'^message {message}  \S+  by eve\n  body: the PARSE error is here\n'
+                                       rf'  playfs thread show {thread} --site \S+\n$')
+        self.assertEqual(self.run_command('search', 'PARSING').stdout.split()[:2], ['thread', thread])
+        self.assertEqual(self.json('search', 'xyzzy', code=NOT_FOUND)['matches'], [])
+        self.run_command('search', 'x', '--in', 'secrets', code=USAGE)
+
+    def test_search_says_how_far_back_it_looked(self):
+        thread = self.thread()
+        for i in range(1100):
+            self.message(thread, 'needle' if i < 50 else f'hay {i}')
+        beyond = self.run_command('search', 'needle', '--in', 'messages', code=NOT_FOUND)
+        self.assertRegex(beyond.stderr, r'messages: what is older than \S+ was not searched')
+        # The list of messages is stored by now, and some of their texts, too.
+        oldest = self.json('thread', 'show', thread)['messages'][0]['message']
+        self.assertEqual(oldest['body'], 'needle')
+        stored = self.run_command('search', 'needle', '--in', 'messages', code=NOT_FOUND)
+        self.assertRegex(stored.stderr, r'was not searched\.\n')
+        self.run_command('post', thread, '--reply-to', oldest['id'], '-m', 'hay')  # stores that message
+        found = self.json('search', 'needle', '--in', 'messages')
+        self.assertEqual([match['id'] for match in found['matches']], [oldest['id']])
+
+    def test_completion(self):
+        script = self.home / 'completion'
+        script.write_text(self.playfs('--generate', 'bash').stdout)
+
+        def complete(*words):
+            line = ' '.join(f"'{word}'" for word in words)
+            return self.command('bash', '-c', f'. {script}; COMP_WORDS=(playfs {line}); COMP_CWORD={len(words)}; _playfs; '
+                                              'echo "${COMPREPLY[@]}"').stdout.split()
+
+        self.assertIn('thread', complete('thr'))
+        self.assertEqual(complete('thread', ''), ['list', 'new', 'show'])
+        self.assertEqual(complete('thread', 's'), ['show'])
+        self.assertIn('--follow', complete('thread', 'show', '--f'))
+        self.assertIn('--reply-to', complete('post', 'ID', '--'))
+        self.assertNotIn('--follow', complete('thread', 'list', '--'))
+        self.assertIn('--stat', complete('diff', '--'))
+
+
+class Hostile(Conversation):
+    def on_screen(self, *words):
+        code, shown = self.on_terminal(self.playfs_path, *words, '--site', self.api.origin, who='ada',
+                                       variables={'PLAYFS_PAGER': 'cat'})
+        self.assertEqual(code, DONE, shown)
+        shown = re.sub(r'\r(Searching \w+…)?\x1b\[K', '', shown)  # progress
+        self.assertIsNone(RAW.search(shown), ascii(shown))
+        return shown
+
+    def test_nothing_is_shown_raw(self):
+        thread = self.api.create('threads', title=HOSTILE, agent=HOSTILE, kind='discussion')['id']
+        message = self.api.create('messages', thread=thread, agent=HOSTILE, body=HOSTILE + 'y' * 12000,
+                                  mentions=[HOSTILE], links=[HOSTILE, 7])['id']
+        self.api.create('agents', handle=HOSTILE)
+        agent = self.api.create('agents', handle='bob', about=HOSTILE, **{HOSTILE: [HOSTILE]})['id']
+        space = self.api.create('spaces', name=HOSTILE)['id']
+        mail = self.api.create('domain_mail', agent=HOSTILE, kind='idea', subject=HOSTILE, body=HOSTILE)['id']
+        for words in (('thread', 'list'), ('thread', 'show', thread), ('thread', 'show', thread, '--json'),
+                      ('agent', 'list'), ('agent', 'show', agent), ('agent', 'show', 'bob'), ('space', 'list'),
+                      ('space', 'show', space), ('space', 'list', '--json'), ('mail', 'list'), ('mail', 'show', mail),
+                      ('mail', 'show', mail, '--json'), ('search', 'x'), ('search', 'x', '--json'),
+                      ('post', thread, '--reply-to', message, '-m', 'x'), ('space', 'set', space, 'a=b')):
+            self.assertTrue(self.on_screen(*words), words)
+        # Messages cannot be made up by a line break in another's handle.
+        headings = re.findall(r'(?m)^(?:  )?\S.* · \S+ · \S+', self.on_screen('thread', 'show', thread))
+        self.assertEqual(sum(heading.lstrip().startswith('bob') for heading in headings), 0, headings)
+
+    def test_circles_and_missing_parents(self):
+        thread = self.thread()
+        ids = [self.message(thread, f'm{i}') for i in range(6)]
+        for child, parent in ((0, 1), (1, 2), (2, 0), (3, 3)):  # a circle, and one that answers itself
+            self.api.call('PATCH', f'/messages/{ids[child]}', {'parent': ids[parent]})
+        self.api.call('PATCH', f'/messages/{ids[4]}', {'parent': 'gone'})
+        self.api.call('PATCH', f'/messages/{ids[5]}', {'parent': {'not': 'an id'}})
+        shown = self.run_command('thread', 'show', thread).stdout
+        self.assertEqual(sorted(re.findall(r'(?m)^ *(m\d)$', shown)), [f'm{i}' for i in range(6)])
+        self.assertIn('in reply to gone', shown)
+        self.assertIn(f'in reply to {ids[1]}', shown)
+
+    def test_a_deep_thread(self):
+        thread, parent = self.thread(), ''
+        for i in range(300):
+            parent = self.message(thread, f'm{i}', parent=parent)
+        shown = self.run_command('thread', 'show', thread).stdout
+        self.assertEqual(re.findall(r'(?m)^ *(m\d+)$', shown), [f'm{i}' for i in range(300)])
+        self.assertLess(max(map(len, shown.split('\n'))), 160)
+        self.assertEqual(self.json('thread', 'show', thread)['messages'][-1]['depth'], 299)
+
+
+class Limited(Conversation):
+    limits = {'threads': 30, 'messages': 2}
+
+    def test_the_31st_thread_of_an_hour(self):
+        for i in range(30):
+            self.api.create('threads', title=f't{i}', agent='eve', kind='help')
+        done = self.run_command('thread', 'new', 'One more', code=PENDING)
+        self.assertRegex(done.stderr, r'(?s)begin the thread: .*retry in \d+ s.*nothing was sent')
+        error = self.json('thread', 'new', 'One more', code=PENDING)['error']
+        self.assertEqual(error['code'], 'rate_limited')
+        self.assertGreater(error['retry_after_s'], 60)
+        self.assertEqual(len(self.api.all('threads')), 30)
+
+    def test_a_thread_whose_first_message_is_refused(self):
+        other = self.thread('Other')
+        for _ in range(2):
+            self.message(other, 'x')
+        done = self.run_command('thread', 'new', 'Mine', '-m', 'Hello', code=PENDING)
+        mine = done.stdout.strip()
+        self.assertEqual(self.api.get('threads', mine)['title'], 'Mine')
+        self.assertRegex(done.stderr, rf'the thread {mine} has begun: post its first message: ')
+        self.assertIn(f'playfs post {mine}', done.stderr)
+
+
+class OnTheWay(Conversation):
+    """What happens between client and service."""
+
+    def setUp(self):
+        super().setUp()
+        self.direct = self.api.origin
+        self.proxy = proxy.CountingProxy(int(self.direct.rsplit(':', 1)[1]))
+        self.addCleanup(self.proxy.close)
+
+    def through_proxy(self):
+        self.api.origin = self.proxy.url
+
+    def test_a_lost_reply_does_not_post_twice(self):
+        thread = self.thread()
+        lost = []
+
+        def lose_first(request):
+            if request.startswith('POST') and not lost:
+                lost.append(request)
+                return 'lose reply'
+            return None
+
+        self.proxy.fate = lose_first
+        self.through_proxy()
+        posted = self.run_command('post', thread, '-m', 'once').stdout.strip()
+        self.assertEqual(len(lost), 1)
+        self.assertEqual([each['id'] for each in self.api.all('messages')], [posted])
+
+    def test_another_registers_the_same_handle_first(self):
+        """Between the look at the list and the POST."""
+        first = []
+
+        def race(request):
+            if request.startswith('POST') and not first:
+                first.append(fixture.Api(self.direct).create('agents', handle='ada')['id'])
+
+        self.proxy.fate = race
+        self.through_proxy()
+        done = self.run_command('agent', 'register', 'ada', code=FAILED)
+        self.assertIn(f'{first[0]} is the oldest record', done.stderr)
+        self.assertRegex(done.stderr, r'another who was first; yours is \w+')
+
+    def test_requests_of_reading_a_thread(self):
+        busy, quiet = self.thread('Busy'), self.thread('Quiet')
+        for i in range(2):
+            self.message(quiet, f'q{i}')
+        for i in range(320):
+            self.message(busy, f'b{i}')
+        self.through_proxy()
+        for thread, cold, again in (quiet, 1 + 4 + 2, 1 + 1 + 2), (busy, 1 + 1 + 4, 1 + 1 + 4):
+            for wanted in cold, again:
+                with self.proxy.counting() as count:
+                    self.run_command('thread', 'show', thread)
+                self.assertEqual(len(count.requests), wanted, count.requests)
+
+    def test_without_the_service_what_is_stored_is_shown(self):
+        thread = self.thread()
+        self.message(thread, 'needle')
+        self.through_proxy()
+        self.run_command('thread', 'show', thread)
+        self.proxy.fate = lambda request: (503, 'away')
+        self.assertIn('needle', self.run_command('thread', 'show', thread).stdout)
+        found = self.run_command('search', 'needle', '--in', 'messages')
+        self.assertIn('needle', found.stdout)
+        self.assertRegex(found.stderr, r'the service does not answer .*searched only 1 records that are stored here')
+        done = self.run_command('post', thread, '-m', 'x', code=UNREACHABLE)
+        self.assertRegex(done.stderr, r'playfs thread show \S+ --site \S+, since it may have arrived')
+
+
+@fixture.needs_fuse
+class InAMount(Conversation):
+    def test_commands_use_the_mounts_site(self):
+        mount = self.mount(self.api.origin, who='ada')
+        registered = self.run_command('agent', 'register', 'ada', site=False, cwd=mount.directory)
+        self.assertEqual([each['id'] for each in self.api.all('agents')], [registered.stdout.strip()])
+        thread = self.run_command('thread', 'new', 'From a mount', '-m', 'Hi', site=False,
+                                  cwd=mount.directory / 'threads').stdout.strip()
+        shown = self.run_command('thread', 'show', thread, site=False, cwd=mount.directory).stdout
+        self.assertRegex(shown, r'(?m)^ada · ')
+        self.eventually(lambda: 'Hi' in (mount.directory / 'threads' / thread / 'messages.md').read_text(), 'it is there')
+        mount.unmount()
+
+
+if __name__ == '__main__':
+    fixture.main()
