@@ -11,8 +11,6 @@ namespace playfs::content {
 namespace {
 constexpr const char* kProjects = "projects";
 
-std::string question_of(const ProjectId& id) { return std::string(kProjects) + "/" + id.text(); }
-
 Error not_its_own(const RevisionId& revision) {
   return {ErrorCode::refused_input, "revision " + escape_for_terminal(revision.text()) + " belongs to another project",
           "the project's last own revision is shown until latest_revision names one again"};
@@ -76,8 +74,11 @@ void Heads::load(const ProjectId& id) {
   count_bytes(id);
 }
 
-bool Heads::is_fresh(const Head& head) const {
-  return context_.clock.steady() - head.fetched_at < context_.options.refresh;
+bool Heads::is_fresh(const Head& head) {
+  if (context_.clock.steady() - head.fetched_at < context_.options.refresh) return true;
+  MutexLock lock(mutex_);
+  auto* found = projects_.find(head.project.id);
+  return found && is_told(**found);
 }
 
 void Heads::get(const ProjectId& id, const CancelToken& cancel, Callback<Head> done) {
@@ -104,7 +105,7 @@ void Heads::refresh(const ProjectId& id, const CancelToken& cancel, Callback<Hea
 void Heads::ask(const ProjectId& id, Callback<Head> answered) {
   if (id.empty() || id.text().size() > kMaxIdLength)
     return answered(fail(ErrorCode::not_found, "not a valid project id: " + escape_for_terminal(id.text())));
-  Request request{id, 0, context_.clock.steady()};
+  Request request{id, 0, context_.clock.steady(), context_.live.period()};
   std::string etag;
   {
     MutexLock lock(mutex_);
@@ -154,6 +155,10 @@ Result<Head> Heads::apply(const Request& request, Result<remote::Fetched<playfs:
     return fail(std::move(answer).error());
   }
   const bool newest = request.ticket > state.applied;
+  if (newest && request.ticket > state.confirmed) {
+    state.confirmed = request.ticket;
+    state.period = request.period;
+  }
   if (!answer->value) {
     if (!state.head) return fail(ErrorCode::protocol, "\"not modified\" for a project that was never read");
     if (newest) state.head->fetched_at = std::max(state.head->fetched_at, request.asked_at);
@@ -309,56 +314,6 @@ void Heads::on_changed(Changed changed) {
 void Heads::on_seen(Seen seen) {
   MutexLock lock(mutex_);
   seen_.push_back(std::make_shared<const Seen>(std::move(seen)));
-}
-
-bool Heads::is_current(const ProjectId& id) {
-  MutexLock lock(mutex_);
-  auto* found = projects_.find(id);
-  if (!found || !(*found)->head) return false;
-  const Project& state = **found;
-  if (state.head->shown && !state.head->is_settled()) return false;
-  return is_fresh(*state.head) || (state.polled && state.head->fetched_at >= state.polled_since);
-}
-
-void Heads::follow(const ProjectId& id) {
-  std::chrono::nanoseconds delay{0};
-  {
-    MutexLock lock(mutex_);
-    auto& state = *state_of(id);
-    state.touched = context_.clock.steady();
-    if (std::exchange(state.polled, true)) return;
-    state.polled_since = state.touched;
-    if (state.head) delay = state.head->fetched_at + context_.options.refresh - state.touched;
-  }
-  poll_after(id, delay);
-}
-
-void Heads::poll_after(const ProjectId& id, std::chrono::nanoseconds delay) {
-  context_.executor.post_after(std::max(delay, std::chrono::nanoseconds(0)),
-                               context_.guarded([this, id] { poll(id); }));
-}
-
-void Heads::poll(const ProjectId& id) {
-  std::chrono::nanoseconds rest{0};
-  {
-    MutexLock lock(mutex_);
-    auto* found = projects_.find(id);
-    if (!found) return;
-    auto& state = **found;
-    const SteadyTime now = context_.clock.steady();
-    if (now - state.touched >= context_.options.in_use) {
-      state.polled = false;
-      return;
-    }
-    // Another caller may have asked in the meantime.
-    if (state.head) rest = state.head->fetched_at + context_.options.refresh - now;
-  }
-  // While the service is silent, one request serves for all followed projects.
-  if (rest <= std::chrono::nanoseconds(0) && !context_.patience.left_for(question_of(id)))
-    rest = context_.options.refresh;
-  if (rest > std::chrono::nanoseconds(0)) return poll_after(id, rest);
-  // Counts from the response, so that a slow service is not asked by many at once.
-  get(id, {}, context_.guarded([this, id](const Result<Head>&) { poll_after(id, context_.options.refresh); }));
 }
 
 }  // namespace playfs::content

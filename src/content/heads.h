@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ class Heads {
 
   /// From memory or disk, however old.
   [[nodiscard]] std::optional<Head> known(const ProjectId& id);
-  [[nodiscard]] bool is_fresh(const Head& head) const;
+  [[nodiscard]] bool is_fresh(const Head& head);
   [[nodiscard]] std::optional<SeenHead> newest_seen(const ProjectId& id);
   /// A fresh head, or an old one if the service is away.
   void get(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
@@ -40,6 +41,11 @@ class Heads {
   /// Whether the known head needs no request: it is fresh, or kept current by polling.
   [[nodiscard]] bool is_current(const ProjectId& id);
   void follow(const ProjectId& id);
+  [[nodiscard]] std::set<ProjectId> followed();
+  /// The service has told that the project's record has changed.
+  void heard(const ProjectId& id);
+  /// Requests the head if it is followed and not known to be current: one request at a time.
+  void bring_up(const ProjectId& id);
   void on_changed(Changed changed);
   void on_seen(Seen seen);
   void close() {
@@ -53,6 +59,7 @@ class Heads {
     ProjectId id;
     std::uint64_t ticket = 0;  ///< increases with the time of the request
     SteadyTime asked_at;
+    std::uint64_t period = 0;  ///< of Live
   };
   struct Project {
     std::optional<Head> head;
@@ -60,7 +67,11 @@ class Heads {
     std::optional<SeenHead> newest_seen;
     std::string text;  ///< the record as stored on disk
     std::string etag;
-    std::uint64_t applied = 0;  ///< ticket of the request that `head` is from; responses to older ones are outdated
+    std::uint64_t applied = 0;    ///< ticket of the request that `head` is from; responses to older ones are outdated
+    std::uint64_t period = 0;     ///< of the most recent response's request
+    std::uint64_t confirmed = 0;  ///< its ticket
+    std::uint64_t heard = 0;      ///< ticket of the last event about it
+    bool is_brought_up = false;   ///< a request of bring_up() is in flight
     /// The latest revision that listeners know, or that was known from the start.
     std::optional<RevisionId> announced;
     std::optional<RevisionId> failed;  ///< could not be fetched; already logged
@@ -74,6 +85,11 @@ class Heads {
   };
   using ProjectPtr = std::shared_ptr<Project>;
 
+  /// Whether the head is current, since the service would have told of a change.
+  [[nodiscard]] bool is_told(const Project& state) const {
+    return state.head && state.confirmed >= state.heard && context_.live.is_current(state.period);
+  }
+  static std::string question_of(const ProjectId& id) { return "projects/" + id.text(); }
   ProjectPtr& state_of(const ProjectId& id) PLAYFS_REQUIRES(mutex_);
   /// Call when a project's text or head has another size.
   void count_bytes(const ProjectId& id) PLAYFS_REQUIRES(mutex_);
@@ -104,6 +120,7 @@ class Heads {
   Mutex mutex_;
   cache::Lru<ProjectId, ProjectPtr> projects_ PLAYFS_GUARDED_BY(mutex_){kKept * kOrdinary};
   std::uint64_t last_ticket_ PLAYFS_GUARDED_BY(mutex_) = 0;
+  std::set<ProjectId> followed_ PLAYFS_GUARDED_BY(mutex_);  ///< those that are polled
   SingleFlight<ProjectId, Head> settling_;
   std::vector<std::shared_ptr<const Changed>> changed_ PLAYFS_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<const Seen>> seen_ PLAYFS_GUARDED_BY(mutex_);

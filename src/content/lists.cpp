@@ -15,10 +15,6 @@ namespace playfs::content {
 
 namespace {
 
-constexpr int kPageSize = remote::kMostInPage;
-constexpr std::size_t kLongestName = 1'000;  // bytes; longer than any path component, and up to 100,000 names are kept
-/// Records that we created, kept until a page has shown them.
-constexpr std::size_t kMostCreated = 1'000;
 constexpr int kMostEmptyPages = 3;
 // How many of the newest known records a page is compared with. The service's rules never delete records, so one would
 // do; if a steward removes thousands at once, the list is reread once.
@@ -27,28 +23,8 @@ constexpr std::size_t kAnchors = 2'000;
 // by the service.
 constexpr std::chrono::minutes kLag{1};
 
-/// Empty if longer than `most`. Not truncated: a string that once held it would keep its memory.
-std::string text_of(const Record& record, std::string_view name, std::size_t most) {
-  const Json* value = record.fields.find(name);
-  const std::string* text = value ? value->string() : nullptr;
-  return text && text->size() <= most ? *text : std::string();
-}
-
-/// Collections of immutable records, which may be very large.
-bool never_renamed(const std::string& collection) {
-  return collection == "revisions" || collection == "messages" || collection == "file_chunks";
-}
-
-Listed listed(const std::string& collection, const Record& record) {
-  Listed item{record.id,
-              parse_iso8601(record.created_at).value_or(WallTime{}),
-              {},
-              text_of(record, collection == "messages" ? "thread" : "project", kMaxIdLength)};
-  if (collection == "agents") item.name = text_of(record, "handle", kLongestName);
-  if (item.name.empty()) item.name = text_of(record, "name", kLongestName);
-  if (item.name.empty()) item.name = text_of(record, "title", kLongestName);
-  return item;
-}
+/// Changed records that are on none of the pages read, and are read one by one for their names.
+constexpr std::size_t kMostLookedAt = 16;
 
 }  // namespace
 
@@ -70,6 +46,9 @@ struct Lists::Reading {
   Patience::Question question;
   int empty_pages = 0;
   bool met_known = false;
+  std::unordered_set<std::string_view> met;  ///< known records on the pages; into `known`
+  std::uint64_t period = 0;                  ///< of Live
+  std::uint64_t event = 0;                   ///< number of the last event before it
 };
 
 ListPtr Lists::known(const std::string& collection) {
@@ -131,96 +110,21 @@ bool Lists::is_whole(const std::string& collection) {
 bool Lists::is_fresh(const std::string& collection) {
   MutexLock lock(mutex_);
   auto found = lists_.find(collection);
-  return found != lists_.end() && found->second.asked_at &&
-         context_.clock.steady() - *found->second.asked_at < context_.options.refresh;
+  return found != lists_.end() &&
+         (is_told(found->second) ||
+          (found->second.asked_at && context_.clock.steady() - *found->second.asked_at < context_.options.refresh));
 }
 
-void Lists::created(const std::string& collection, const Record& record) {
-  {
-    MutexLock lock(mutex_);
-    auto found = lists_.find(collection);
-    if (found == lists_.end()) return;  // nothing has used the list
-    List& list = found->second;
-    auto is_it = [&](const Listed& item) { return item.id == record.id; };
-    if (list.read &&
-        std::any_of(list.read->begin(),
-                    list.read->begin() + std::min<std::ptrdiff_t>(kPageSize, std::ssize(*list.read)), is_it))
-      return;
-    list.created.insert(list.created.begin(), {listed(collection, record), context_.clock.steady()});
-    if (list.created.size() > kMostCreated) list.created.pop_back();
-    list.show();
-  }
-  tell(collection);
-}
-
-void Lists::seen(const std::string& collection, const Record& record) {
-  rename(collection, {listed(collection, record)});
-}
-
-void Lists::rename(const std::string& collection, const std::vector<Listed>& now) {
-  std::unordered_map<std::string_view, const Listed*> by_id;
-  for (const Listed& item : now) by_id.emplace(item.id, &item);
-  auto other = [&](const Listed& known) -> const Listed* {
-    auto found = by_id.find(known.id);
-    return found == by_id.end() || *found->second == known ? nullptr : found->second;
-  };
-  std::vector<Listed> renamed;
-  ListPtr all;
-  bool is_cut = false;
-  {
-    MutexLock lock(mutex_);
-    auto found = lists_.find(collection);
-    if (found == lists_.end() || !found->second.read) return;
-    List& list = found->second;
-    for (Created& own : list.created)
-      if (const Listed* item = other(own.item)) own.item = *item;
-    for (const Listed& known : *list.read)
-      if (const Listed* item = other(known)) renamed.push_back(*item);
-    if (renamed.empty()) return;
-    auto items = *list.read;
-    for (Listed& known : items)
-      if (const Listed* item = other(known)) known = *item;
-    is_cut = cut(items) && !std::exchange(list.is_cut, true);
-    list.read = all = std::make_shared<const std::vector<Listed>>(std::move(items));
-    list.show();
-  }
-  if (!context_.records.extend_list(context_.site, collection, all->front().id, renamed))
-    context_.records.replace_list(context_.site, collection, *all);
-  if (is_cut) tell_cut(collection, all->size());
-  tell(collection);
-}
-
-void Lists::names_were_shown(const std::string& collection) {
-  if (never_renamed(collection)) return;
-  std::string cursor;
-  {
-    MutexLock lock(mutex_);
-    List& list = lists_[collection];
-    cursor = list.further.empty() ? list.behind : list.further;
-    if (cursor.empty()) return;
-    const SteadyTime now = context_.clock.steady();
-    if (!list.looked_further) list.looked_further = now;
-    if (list.is_looking_further || now - *list.looked_further < context_.options.refresh) return;
-    list.is_looking_further = true;
-    list.looked_further = now;
-  }
-  context_.client.list_records(
-      collection, kPageSize, std::move(cursor), context_.gate->closing(),
-      context_.answered<wire::RecordPage>([this, collection](const Result<wire::RecordPage>& page) {
-        {
-          MutexLock lock(mutex_);
-          List& list = lists_[collection];
-          list.is_looking_further = false;
-          // Beyond the oldest retained record there is nothing to update.
-          const bool is_past_end = page && !page->records.empty() && list.read && !list.read->empty() &&
-                                   listed(collection, page->records.front()).created_at < list.read->back().created_at;
-          list.further = page && !is_past_end ? page->next_cursor : "";
-        }
-        if (!page) return;
-        std::vector<Listed> now;
-        for (const Record& record : page->records) now.push_back(listed(collection, record));
-        rename(collection, now);
-      }));
+std::vector<std::string> Lists::end_waiting(List& list, const Reading& reading) {
+  std::vector<std::string> others;
+  std::erase_if(list.awaited, [&](const auto& awaited) {
+    const auto& [id, event] = awaited;
+    if (reading.fresh_ids.contains(id) || (event <= reading.event && reading.met.contains(id))) return true;
+    if (event > reading.event) return false;
+    if (!never_renamed(reading.collection) && others.size() < kMostLookedAt) others.push_back(id);
+    return true;
+  });
+  return others;
 }
 
 void Lists::on_changed(Changed changed) {
@@ -250,6 +154,8 @@ void Lists::get(const std::string& collection, const CancelToken& cancel, Callba
       MutexLock lock(mutex_);
       reading->known = lists_[collection].read;
       reading->is_known_whole = !lists_[collection].is_cut;
+      reading->period = context_.live.period();
+      reading->event = events_;
     }
     if (!reading->known) reading->known = std::make_shared<const std::vector<Listed>>();
     for (std::size_t i = 0; i < std::min(kAnchors, reading->known->size()); ++i)
@@ -283,6 +189,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
     Listed item = listed(reading.collection, record);
     if (auto anchor = reading.anchors.find(record.id); anchor != reading.anchors.end()) {
       reading.met_known = true;
+      reading.met.insert(anchor->first);
       if ((*reading.known)[anchor->second] != item) reading.renamed.push_back(std::move(item));
       continue;
     }
@@ -353,6 +260,7 @@ void Lists::finish(const ReadingPtr& reading) {
     result = std::make_shared<const std::vector<Listed>>(std::move(list));
   }
   bool is_another = false, is_news = false;
+  std::vector<std::string> others;
   {
     MutexLock lock(mutex_);
     List& list = lists_[reading->collection];
@@ -362,6 +270,9 @@ void Lists::finish(const ReadingPtr& reading) {
     };
     const bool fewer = std::erase_if(list.created, is_listed) > 0;
     list.asked_at = reading->asked_at;
+    list.period = reading->period;
+    ++list.readings;
+    others = end_waiting(list, *reading);
     list.behind = std::move(reading->behind);
     if (list.read != result || fewer) {
       list.read = result;
@@ -375,6 +286,7 @@ void Lists::finish(const ReadingPtr& reading) {
   reading->question.reset();
   if (is_news) tell_cut(reading->collection, result->size());
   if (is_another) tell(reading->collection);
+  look_at(reading->collection, others);
   flights_.land(reading->collection, result);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,8 +28,18 @@ class Lists {
   [[nodiscard]] ListPtr known(const std::string& collection);
   /// The current list; the last known one if the service is away.
   void get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done);
-  /// Whether the known list was requested within `refresh`.
+  /// Whether the known list was requested within `refresh`, or is_told().
   [[nodiscard]] bool is_fresh(const std::string& collection);
+  /// Whether the known list is current, since the service would have told of a change.
+  [[nodiscard]] bool is_told(const std::string& collection);
+  /// Somebody shows the list: for the next minutes it is read as soon as the service tells of a change.
+  void follow(const std::string& collection);
+  /// The service has told that the record is new or changed. Call bring_up() after a number of these.
+  void heard(const std::string& collection, const std::string& id);
+  /// Changes may have gone unheard: listeners of lists that nobody follows are told. Call bring_up(), too.
+  void missed();
+  /// Reads the lists that are followed and known to be outdated, each once at a time.
+  void bring_up();
   /// Whether the known list has all records; otherwise older ones exist.
   [[nodiscard]] bool is_whole(const std::string& collection);
   /// The service has just created this record for us.
@@ -57,8 +68,15 @@ class Lists {
     std::string further;  ///< cursor of the next page to check for names; empty: `behind`
     std::optional<SteadyTime> looked_further;
     bool is_looking_further = false;
-    bool is_cut = false;  ///< older records exist, but did not fit
+    bool is_cut = false;       ///< older records exist, but did not fit
+    std::uint64_t period = 0;  ///< of Live, of the last reading
+    /// Records that the service has told of and no reading since has shown, with the number of the event.
+    std::map<std::string, std::uint64_t> awaited;
+    std::optional<SteadyTime> followed_at;
+    std::uint64_t readings = 0;
+    bool is_brought_up = false;  ///< a reading of bring_up() is in flight
     void show();
+    [[nodiscard]] bool shows_lately(const std::string& id) const;
   };
   struct Reading;
   using ReadingPtr = std::shared_ptr<Reading>;
@@ -68,6 +86,16 @@ class Lists {
   /// Adds a page. Returns true if the update is complete. Fails on cursors that do not advance.
   Result<bool> take_in(Reading& reading, const wire::RecordPage& page);
   void finish(const ReadingPtr& reading);
+  void bring_up(const std::string& collection);
+  [[nodiscard]] bool is_told(const List& list) const {
+    return list.read && list.awaited.empty() && context_.live.is_current(list.period);
+  }
+  [[nodiscard]] bool is_followed(const List& list) const;
+  /// After a reading: what was awaited is here, or is not on the pages that were read. Returns records of the latter
+  /// kind whose names may have changed.
+  [[nodiscard]] static std::vector<std::string> end_waiting(List& list, const Reading& reading);
+  /// Reads single records for their names.
+  void look_at(const std::string& collection, const std::vector<std::string>& ids);
   /// The list as read, followed by `known` (nullptr: nothing), up to and including the first record that is too many.
   /// That one is stored too, so that loading the list shows that more exist.
   [[nodiscard]] std::vector<Listed> put_together(Reading& reading, const std::vector<Listed>* known) const;
@@ -77,12 +105,18 @@ class Lists {
   /// Updates known records to their current names.
   void rename(const std::string& collection, const std::vector<Listed>& now);
 
+  static constexpr int kPageSize = remote::kMostInPage;
+  static Listed listed(const std::string& collection, const Record& record);
+  /// Collections of immutable records, which may be very large.
+  static bool never_renamed(const std::string& collection);
+
   SiteContext& context_;
   SingleFlight<std::string, ListPtr> flights_;  // by collection
   void tell(const std::string& collection);
 
   Mutex mutex_;
   std::unordered_map<std::string, List> lists_ PLAYFS_GUARDED_BY(mutex_);
+  std::uint64_t events_ PLAYFS_GUARDED_BY(mutex_) = 0;
   std::vector<std::shared_ptr<const Changed>> changed_ PLAYFS_GUARDED_BY(mutex_);
 };
 

@@ -15,8 +15,8 @@ class OutageWatch {
   OutageWatch(std::string site, const Clock& clock, EventLog& events)
       : site_(std::move(site)), clock_(clock), events_(events) {}
 
-  /// Call after each request with its error; nullptr: it was answered.
-  void saw(const Error* error);
+  /// Call after each request with its error; nullptr: it was answered. Returns whether this ended an outage.
+  bool saw(const Error* error);
 
  private:
   const std::string site_;

@@ -33,6 +33,7 @@ void Records::ask(const std::string& collection, const std::string& id) {
   const std::string key = key_of(collection, id);
   auto arrived = [this, collection, id, key, question = context_.patience.ask(key)](Result<Record> answer) mutable {
     question.reset();
+    if (was_overtaken(key, answer.has_value())) return ask(collection, id);
     std::optional<std::string> json;
     if (answer) {
       json = context_.store(collection, *answer);
@@ -46,13 +47,50 @@ void Records::ask(const std::string& collection, const std::string& id) {
   };
   turns_.take(collection, context_.guarded([this, collection, id, key,
                                             arrived = std::move(arrived)](Turns::Turn turn) mutable {
-    if (flights_.abandon(key)) return;
+    const bool is_abandoned = flights_.abandon(key);
+    {
+      MutexLock lock(mutex_);
+      if (is_abandoned) {
+        asked_.erase(key);
+        return;
+      }
+      Asked& asked = asked_[key];
+      asked.period = context_.live.period();
+      asked.is_outdated = false;
+    }
     auto ended = [turn = std::move(turn), arrived = std::move(arrived)](Result<Record> answer) mutable {
       turn.reset();
       arrived(std::move(answer));
     };
     context_.client.get_record(collection, id, context_.gate->closing(), context_.answered<Record>(std::move(ended)));
   }));
+}
+
+bool Records::was_overtaken(const std::string& key, bool is_answer) {
+  MutexLock lock(mutex_);
+  auto found = asked_.find(key);
+  if (found == asked_.end()) return false;
+  Asked& asked = found->second;
+  if (is_answer && asked.is_outdated && asked.times < kMostAsked) {
+    ++asked.times;
+    return true;
+  }
+  if (is_answer && !asked.is_outdated && asked.period != 0) static_cast<void>(told_.insert(key, asked.period));
+  asked_.erase(found);
+  return false;
+}
+
+bool Records::is_told(const std::string& collection, const std::string& id) {
+  MutexLock lock(mutex_);
+  const std::uint64_t* period = told_.find(key_of(collection, id));
+  return period && context_.live.is_current(*period);
+}
+
+void Records::heard(const std::string& collection, const std::string& id) {
+  const std::string key = key_of(collection, id);
+  MutexLock lock(mutex_);
+  static_cast<void>(told_.take(key));
+  if (auto found = asked_.find(key); found != asked_.end()) found->second.is_outdated = true;
 }
 
 PartAtOnce Records::known_part(const std::string& collection, const std::string& id, Reduce reduce, Reads reads) {

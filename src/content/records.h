@@ -1,6 +1,7 @@
 // Single records of any collection: immutable ones from the cache, others requested each time. Thread-safe.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,10 @@ class Records {
   [[nodiscard]] PartAtOnce known_part(const std::string& collection, const std::string& id, Reduce reduce, Reads reads);
   /// nullopt if the text is no longer here.
   [[nodiscard]] std::optional<std::string> read(const Text& text, std::uint64_t offset, std::size_t size);
+  /// Whether the record as last seen is current, since the service would have told of a change.
+  [[nodiscard]] bool is_told(const std::string& collection, const std::string& id);
+  /// The service has told that the record has changed.
+  void heard(const std::string& collection, const std::string& id);
   void close() { flights_.close(); }
 
  private:
@@ -37,19 +42,32 @@ class Records {
     RecordPartPtr part;
   };
 
+  /// A request for a record.
+  struct Asked {
+    std::uint64_t period = 0;  ///< of Live
+    bool is_outdated = false;  ///< the record has changed since
+    int times = 1;
+  };
+
   void ask(const std::string& collection, const std::string& id);
+  /// Whether the response was overtaken by a change, and it is better to ask again.
+  [[nodiscard]] bool was_overtaken(const std::string& key, bool is_answer) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::optional<Kept> kept(const std::string& key) PLAYFS_EXCLUDES(mutex_);
   /// Whether the part's text can be read.
   [[nodiscard]] bool is_whole(const RecordPart& part) const;
   [[nodiscard]] Text keep(std::string text) const;
 
   static constexpr std::size_t kPartBytes = 4 << 20;
+  static constexpr std::size_t kMostTold = 50'000;  ///< records
+  static constexpr int kMostAsked = 3;              ///< times in a row, for a record that keeps changing
 
   SiteContext& context_;
   Turns& turns_;
   SingleFlight<std::string, RecordTextPtr> flights_;  // by "collection/id"
   Mutex mutex_;
   cache::Lru<std::string, Kept> parts_ PLAYFS_GUARDED_BY(mutex_){kPartBytes};
+  std::map<std::string, Asked> asked_ PLAYFS_GUARDED_BY(mutex_);
+  cache::Lru<std::string, std::uint64_t> told_ PLAYFS_GUARDED_BY(mutex_){kMostTold};  ///< the period of the request
 };
 
 }  // namespace playfs::content

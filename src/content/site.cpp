@@ -4,6 +4,7 @@
 #include "content/chunks.h"
 #include "content/heads.h"
 #include "content/lists.h"
+#include "content/news.h"
 #include "content/prefetch.h"
 #include "content/records.h"
 #include "content/revisions.h"
@@ -23,6 +24,7 @@ struct Site::Parts {
   Heads heads{context, revisions, lists};
   Prefetch prefetch{context, blobs};
   Records records{context, turns};
+  News news{context, revisions, lists, heads, records};
 };
 
 Site::Site(remote::Client& client, cache::ObjectStore& objects, cache::RecordIndex& records, Executor& executor,
@@ -38,6 +40,7 @@ Site::Site(remote::Client& client, cache::ObjectStore& objects, cache::RecordInd
 Site::~Site() {
   // Admits no more callbacks and cancels requests, whose responses find the gate closed. Then waiters are answered.
   parts_->context.gate->close();
+  parts_->news.close();
   parts_->turns.close();
   parts_->heads.close();
   parts_->blobs.close();
@@ -47,11 +50,20 @@ Site::~Site() {
   parts_->records.close();
 }
 
+void Site::use_events(Random& random) { parts_->news.use(random); }
+
+void Site::on_record_changed(std::function<void(const std::string&, const std::string&, const std::string&)> changed) {
+  parts_->news.on_record_changed(std::move(changed));
+}
+
+remote::EventStream::State Site::events_state() const { return parts_->news.state(); }
+
 RevisionTreePtr Site::try_revision(const RevisionId& id) { return parts_->revisions.known(id); }
 
 RevisionAtOnce Site::revision_at_once(const RevisionId& id) { return parts_->revisions.known_at_once(id); }
 
 void Site::revision(const RevisionId& id, CancelToken cancel, Callback<RevisionTreePtr> done, const ProjectId& of) {
+  parts_->news.begin();
   parts_->revisions.get(id, of, cancel, std::move(done));
 }
 
@@ -64,14 +76,19 @@ std::optional<SeenHead> Site::newest_seen_head(const ProjectId& id) { return par
 bool Site::is_fresh(const Head& head) const { return parts_->heads.is_fresh(head); }
 
 void Site::head(const ProjectId& id, CancelToken cancel, Callback<Head> done) {
+  parts_->news.begin();
   parts_->heads.get(id, cancel, std::move(done));
 }
 
 void Site::refresh_head(const ProjectId& id, CancelToken cancel, Callback<Head> done) {
+  parts_->news.begin();
   parts_->heads.refresh(id, cancel, std::move(done));
 }
 
-void Site::follow(const ProjectId& id) { parts_->heads.follow(id); }
+void Site::follow(const ProjectId& id) {
+  parts_->news.begin();
+  parts_->heads.follow(id);
+}
 
 void Site::on_head_changed(std::function<void(const ProjectId&, const RevisionTreePtr&)> changed) {
   parts_->heads.on_changed(std::move(changed));
@@ -80,6 +97,7 @@ void Site::on_head_changed(std::function<void(const ProjectId&, const RevisionTr
 void Site::on_head_seen(std::function<void(const ProjectId&)> seen) { parts_->heads.on_seen(std::move(seen)); }
 
 void Site::shown_head(const ProjectId& id, CancelToken cancel, Callback<Head> done) {
+  parts_->news.begin();
   parts_->heads.show(id, cancel, std::move(done));
 }
 
@@ -98,6 +116,7 @@ std::optional<std::uint64_t> Site::size_of(const FileRef& file) { return parts_-
 void Site::prefetch(const RevisionTreePtr& revision) { parts_->prefetch.start(revision); }
 
 void Site::list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done) {
+  parts_->news.begin();
   parts_->lists.get(collection, cancel, std::move(done));
 }
 
@@ -106,6 +125,13 @@ ListPtr Site::try_list(const std::string& collection) { return parts_->lists.kno
 bool Site::is_list_whole(const std::string& collection) { return parts_->lists.is_whole(collection); }
 
 bool Site::is_list_fresh(const std::string& collection) { return parts_->lists.is_fresh(collection); }
+
+bool Site::is_list_told(const std::string& collection) { return parts_->lists.is_told(collection); }
+
+void Site::follow_list(const std::string& collection) {
+  parts_->news.begin();
+  parts_->lists.follow(collection);
+}
 
 void Site::names_were_shown(const std::string& collection) { parts_->lists.names_were_shown(collection); }
 
@@ -124,7 +150,12 @@ void Site::record(const std::string& collection, const std::string& id, CancelTo
 
 void Site::record_text(const std::string& collection, const std::string& id, CancelToken cancel,
                        Callback<RecordTextPtr> done) {
+  parts_->news.begin();
   parts_->records.get(collection, id, cancel, std::move(done));
+}
+
+bool Site::is_record_told(const std::string& collection, const std::string& id) {
+  return parts_->records.is_told(collection, id);
 }
 
 std::optional<Record> Site::try_record(const std::string& collection, const std::string& id) {

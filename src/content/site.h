@@ -22,6 +22,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/random.h"
 #include "cache/object_store.h"
 #include "cache/record_index.h"
 #include "content/blob.h"
@@ -30,6 +31,7 @@
 #include "content/types.h"
 #include "model/tree.h"
 #include "remote/client.h"
+#include "remote/event_stream.h"
 
 namespace playfs::content {
 
@@ -40,6 +42,16 @@ class Site {
   ~Site();
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
+
+  // Being told. Where the service offers events, one connection is held from the first use on, and what is known stays
+  // fresh and current until an event names it; otherwise, and while the connection is lost, age decides.
+  /// Without this call, events are not used. REQUIRES: called before any other; `random` outlives the Site.
+  void use_events(Random& random);
+  /// `changed` runs for each record that the service tells to have changed, also by us, in order. `belongs_to` is a
+  /// message's thread, or a revision's project. All are empty if any record may have changed unheard.
+  void on_record_changed(
+      std::function<void(const std::string& collection, const std::string& id, const std::string& belongs_to)> changed);
+  [[nodiscard]] remote::EventStream::State events_state() const;
 
   // Revisions are immutable: one seen once is never fetched again.
   [[nodiscard]] RevisionTreePtr try_revision(const RevisionId& id);
@@ -95,6 +107,11 @@ class Site {
   /// Whether it has all records; otherwise its oldest ones did not fit `list_bytes`.
   [[nodiscard]] bool is_list_whole(const std::string& collection);
   [[nodiscard]] bool is_list_fresh(const std::string& collection);
+  /// Whether the known list is current, since the service would have told of a change. Then nobody needs to ask.
+  [[nodiscard]] bool is_list_told(const std::string& collection);
+  /// Somebody shows the list: for the next minutes it is read, and listeners are told, as soon as the service tells of
+  /// a change. Cheap: call it on each use.
+  void follow_list(const std::string& collection);
   /// Call when names of the list were shown: from time to time this reads one of its older pages for new names.
   void names_were_shown(const std::string& collection);
   /// `changed` runs when a known list has changed.
@@ -105,6 +122,8 @@ class Site {
   /// The same, unparsed.
   void record_text(const std::string& collection, const std::string& id, CancelToken cancel,
                    Callback<RecordTextPtr> done);
+  /// Whether try_record() is current, since the service would have told of a change. Then nobody needs to ask.
+  [[nodiscard]] bool is_record_told(const std::string& collection, const std::string& id);
   [[nodiscard]] std::optional<Record> try_record(const std::string& collection, const std::string& id);
   /// What `reduce` makes of a record, nothing if it is not readable. Kept as long as the record is the same.
   [[nodiscard]] PartAtOnce part_of(const RecordText& text, Reduce reduce, Reads reads);

@@ -6,10 +6,11 @@
 namespace playfs::content {
 
 void SiteContext::saw(const Error* error) {
-  outage.saw(error);
+  const bool has_recovered = outage.saw(error);
   const Reached reached = error ? traits_of(error->code).reached : Reached::decision;
   const bool said_something = reached == Reached::decision || reached == Reached::no_use || remote::is_answer(*error);
   if (said_something) patience.answered();
+  if (has_recovered && recovered) recovered();
 }
 
 std::optional<Record> SiteContext::read(std::string_view json, const std::string& id) {

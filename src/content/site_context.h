@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "cache/record_index.h"
 #include "content/event_log.h"
 #include "content/large_work.h"
+#include "content/live.h"
 #include "content/outage.h"
 #include "content/patience.h"
 #include "content/types.h"
@@ -40,6 +42,9 @@ struct SiteContext {
   const std::string site;
   OutageWatch outage;
   Patience patience{clock};
+  Live live{};
+  /// Runs when an outage has ended; may be empty. Set before any use.
+  std::function<void()> recovered{};
   const std::shared_ptr<Gate> gate = std::make_shared<Gate>();  ///< closed when the Site is destroyed
   LargeWork large{executor};                                    ///< parsing of stored records that are large
 

@@ -68,6 +68,7 @@ Answer compressed(const HttpRequest& request, const std::function<Answer(const H
     if (!tag.empty() && sent_tags.find(tag) != std::string::npos) response.headers.set("ETag", std::move(tag));
     return answer;
   }
+  if (answer.live) return answer;
   if (response.body.size() < kWorthIt || !is_text(response.headers.get("Content-Type").value_or(""))) return answer;
   response.headers.add("Vary", "Accept-Encoding");
   if (!accepts_gzip(request.headers.get("Accept-Encoding").value_or(""))) return answer;

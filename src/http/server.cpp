@@ -55,9 +55,11 @@ std::string text_of(const asio::ip::address& address) {
 ServerOptions within_descriptors(ServerOptions options) {
   constexpr std::size_t for_all_else = 256;  // databases, files, the log
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return options;
-  const std::size_t most = limit.rlim_cur;
-  options.connection_limit = std::min(options.connection_limit, most - std::min(most / 2, for_all_else));
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    const std::size_t most = limit.rlim_cur;
+    options.connection_limit = std::min(options.connection_limit, most - std::min(most / 2, for_all_else));
+  }
+  options.most_watchers = std::min(options.most_watchers, options.connection_limit / 3 * 2);
   return options;
 }
 
@@ -77,7 +79,8 @@ Server::Core::Core(ServerOptions options, Handler handler)
       pages_(options_.page_threads ? options_.page_threads : default_page_threads(), options_.most_waiting_pages,
              options_.light_threads),
       pieces_(default_page_threads(), options_.most_waiting_pages),
-      held_(options_.most_held, options_.share_of_held) {}
+      held_(options_.most_held, options_.share_of_held),
+      watchers_(options_.most_watchers, options_.watchers_of_client) {}
 
 Status Server::Core::listen() {
   error_code error;
@@ -208,7 +211,7 @@ void Server::Core::begin_stop() {
       for (Session* session : sessions) session->close();
   });
   for (const auto& [client, sessions] : sessions_)
-    for (Session* session : sessions) session->close_if_idle();
+    for (Session* session : sessions) session->close_if_unoccupied();
 }
 
 void Server::Core::stop() {

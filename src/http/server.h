@@ -2,7 +2,8 @@
 //
 // One thread does all network I/O and never blocks. The handler, which waits for disks, runs on small pools, one for
 // each kind of request: reads, writes, pages, checks. On each of them clients take turns. An idle connection costs a
-// few kilobytes and no thread. TLS and HTTP/2 are left to a proxy in front. Thread-safe.
+// few kilobytes and no thread, and so does one whose answer has no end (events). TLS and HTTP/2 are left to a proxy in
+// front. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -41,6 +42,10 @@ struct ServerOptions {
   std::uint64_t body_limit = 256 * 1024;
   /// Past it, the client with the most connections loses one: the least recently served that is not in use.
   std::size_t connection_limit = 8'000;
+  /// Connections that get an answer without an end, which takes no thread and never gives way to others; further ones
+  /// are 503. At most two thirds of all connections, so that there is room for others.
+  std::size_t most_watchers = 4'500;
+  std::size_t watchers_of_client = 512;
   /// Header fields of one request.
   std::size_t field_limit = 128;
   /// Bytes that connections may hold in memory: unfinished requests, and answers until their clients have read them.
@@ -51,6 +56,7 @@ struct ServerOptions {
   std::chrono::milliseconds header_time{10'000};  ///< from the first byte of a request to the end of its header
   std::chrono::milliseconds body_time{30'000};    ///< for the body
   std::chrono::milliseconds write_time{60'000};   ///< without the client reading any of a response
+  std::chrono::milliseconds watch_time{20'000};   ///< without a watcher reading any of what it was sent
   std::chrono::milliseconds stop_time{10'000};    ///< for running requests to finish in stop()
 };
 

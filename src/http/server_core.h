@@ -1,5 +1,5 @@
-// Internals of the listener, for server.cpp and session.cpp only: the state that connections share, and one connection.
-// Only these two files include Beast, which compiles slowly.
+// Internals of the listener, for server.cpp, session.cpp and watching.cpp only: the state that connections share, and
+// one connection. Only these files include Beast, which compiles slowly.
 #pragma once
 
 #include <array>
@@ -22,6 +22,7 @@
 #include "http/held_bytes.h"
 #include "http/response_head.h"
 #include "http/server.h"
+#include "http/watchers.h"
 #include "service/client_address.h"
 
 namespace playfs::http {
@@ -75,6 +76,7 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   FairPool pages_;
   FairPool pieces_;  ///< for bodies sent in pieces: among the pages, each piece would wait for a page of every client
   HeldBytes<Session> held_;
+  Watchers watchers_;
   DateHeader date_;
   std::unordered_map<std::string, Sessions> sessions_;  ///< by client, least recently served first
   std::size_t session_count_ = 0;
@@ -97,6 +99,7 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
         client_(service::counted_address(peer_)),
         place_(core_->add(this, client_)) {}
   ~Session() {
+    if (live_) core_->watchers_.leave(asker_);
     core_->held_.release(this);
     core_->forget(place_, client_);
   }
@@ -104,10 +107,11 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
 
   void wait_for_request();
-  void close_if_idle();
+  /// Closes it if it waits for a request, or only listens.
+  void close_if_unoccupied();
   void close();
-  /// It is not being served, and not closed already: a closed one takes a while to go away.
-  [[nodiscard]] bool can_give_way() const { return !is_being_served_ && stream_.socket().is_open(); }
+  /// It is not being served, listens to nothing, and is not closed already: a closed one takes a while to go away.
+  [[nodiscard]] bool can_give_way() const { return !is_being_served_ && !live_ && stream_.socket().is_open(); }
 
  private:
   using Parser = bh::request_parser<bh::string_body>;
@@ -134,9 +138,16 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void write(const HttpResponse& answer, Framing framing, Done done);
   template <class Done>
   void write_rest(Done done);
+  /// Sends what follows on what was sent before.
+  void send_body(std::string body);
   void after_write(error_code error);
   void read_piece();
   void after_piece(Result<std::string> piece);
+  /// Takes over an answer without an end; false if there is no place for another.
+  bool begin_to_watch(std::unique_ptr<LiveBody> live);
+  /// After its beginning, or the rest of a text, was sent.
+  void go_on_watching();
+  void send_live(const LiveBody::Text& text);
   /// Sets the bytes it is charged for; false if there is no room.
   bool hold(std::size_t bytes);
   /// Answers a request that cannot be read to its end, and closes.
@@ -164,6 +175,8 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   std::size_t sent_ = 0;                // of head and body
   std::unique_ptr<BodySource> source_;  // the rest of the body
   std::uint64_t left_ = 0;              // bytes still to come from it
+  std::unique_ptr<LiveBody> live_;      // what follows, without an end; the connection has a place among the watchers
+  bool is_watching_ = false;            // the beginning was sent
   bool last_ = false;                   // close after this response
   bool is_being_served_ = false;
   bool idle_ = true;

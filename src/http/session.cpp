@@ -33,13 +33,15 @@ constexpr std::size_t kHeldByStream = 128 * 1024;
 /// A thread with a larger answer waits until the connection has taken it.
 constexpr std::size_t kLargeAnswer = 64 * 1024;
 constexpr std::chrono::seconds kTryAgain{5};
+/// Watchers stay for hours.
+constexpr std::chrono::seconds kWatchLater{30};
 
 HttpResponse problem_response(int status, std::string code, std::string message) {
   return service::response_of({status, std::move(code), std::move(message), std::nullopt, {}, {}});
 }
 
-HttpResponse busy_response(std::string message) {
-  return service::response_of({503, "unavailable", std::move(message), kTryAgain, {}, {}});
+HttpResponse busy_response(std::string message, std::chrono::seconds retry_after = kTryAgain) {
+  return service::response_of({503, "unavailable", std::move(message), retry_after, {}, {}});
 }
 
 /// The request without its body. If the target is an absolute URL, as proxies get them, its host replaces Host.
@@ -94,9 +96,10 @@ void Server::Core::Session::wait_for_request() {
   });
 }
 
-void Server::Core::Session::close_if_idle() {
+void Server::Core::Session::close_if_unoccupied() {
   // Only the wait is cancelled: a request that arrived this very moment is still answered.
   if (idle_) stream_.cancel();
+  else if (live_) hang_up();
 }
 
 void Server::Core::Session::read_header() {
@@ -257,7 +260,13 @@ void Server::Core::Session::respond(Answer answer) {
   framing.old_client = request.version() == 10;
   framing.keep_alive = request.keep_alive() && !core_->stopping_;
   const bool bodiless = answer.response.status == 204 || answer.response.status == 304;
-  if (!bodiless) framing.content_length = answer.size();
+  if (answer.live) {
+    if (!begin_to_watch(std::move(answer.live)))
+      return refuse(busy_response("too many connections wait for events", kWatchLater));
+    framing.keep_alive = false;  // the body ends with the connection
+  } else if (!bodiless) {
+    framing.content_length = answer.size();
+  }
   if (!bodiless && request.method() != bh::verb::head) {
     body_ = std::move(answer.response.body);
     source_ = std::move(answer.source);
@@ -287,7 +296,7 @@ void Server::Core::Session::write_rest(Done done) {
   const std::size_t of_head = std::min(sent_, head_.size());
   const std::array rest = {asio::buffer(std::as_const(head_)) + of_head,
                            asio::buffer(std::as_const(body_)) + (sent_ - of_head)};
-  stream_.expires_after(core_->options_.write_time);
+  stream_.expires_after(live_ ? core_->options_.watch_time : core_->options_.write_time);
   stream_.async_write_some(
       rest, [self = shared_from_this(), done = std::move(done)](error_code error, std::size_t size) mutable {
         self->sent_ += size;
@@ -299,6 +308,7 @@ void Server::Core::Session::write_rest(Done done) {
 
 void Server::Core::Session::after_write(error_code error) {
   if (error) return hang_up();
+  if (live_) return go_on_watching();
   if (source_ && left_ > 0) return read_piece();
   source_.reset();
   core_->held_.release(this);
@@ -322,8 +332,12 @@ void Server::Core::Session::after_piece(Result<std::string> piece) {
   if (!piece) log_warning("a response was cut short: " + piece.error().message);
   if (!piece || piece->empty() || piece->size() > left_ || !stream_.socket().is_open()) return hang_up();
   left_ -= piece->size();
+  send_body(*std::move(piece));
+}
+
+void Server::Core::Session::send_body(std::string body) {
   head_.clear();
-  body_ = *std::move(piece);
+  body_ = std::move(body);
   sent_ = 0;
   write_rest([self = shared_from_this()](error_code error) { self->after_write(error); });
 }

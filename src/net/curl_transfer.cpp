@@ -38,6 +38,17 @@ ErrorCode classify(CURLcode code) {
 CurlTransfer::CurlTransfer(HttpRequest request, Deadline deadline, Callback<HttpResponse> done_callback)
     : done(std::move(done_callback)), request_(std::move(request)), deadline_(deadline) {}
 
+CurlTransfer::CurlTransfer(HttpRequest request, StreamLimits limits, StreamReceiver receiver)
+    : request_(std::move(request)),
+      deadline_{limits.connect, std::chrono::milliseconds(0)},
+      is_stream_(true),
+      receiver_(std::move(receiver)),
+      silence_(limits.silence) {
+  done = [ended = std::move(receiver_.ended)](Result<HttpResponse> result) mutable {
+    ended(result ? Status() : Status(fail(std::move(result).error())));
+  };
+}
+
 bool CurlTransfer::prepare(const std::string& origin, const CurlOptions& options) {
   easy_.reset(curl_easy_init());
   if (!easy_) return false;
@@ -58,14 +69,18 @@ bool CurlTransfer::prepare(const std::string& origin, const CurlOptions& options
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
   // Only if HTTP/2 is possible: otherwise requests would queue behind the first response of a slow server.
   set(CURLOPT_PIPEWAIT, origin.starts_with("https:") ? 1L : 0L);
-  set(CURLOPT_ACCEPT_ENCODING, "gzip");
+  // A compressed stream could hold back what its sender has flushed.
+  if (!is_stream_) set(CURLOPT_ACCEPT_ENCODING, "gzip");
   set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   if (!options.ca_file.empty()) set(CURLOPT_CAINFO, options.ca_file.c_str());
   if (is_loopback(origin)) set(CURLOPT_PROXY, "");
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(deadline_.connect.count()));
-  set(CURLOPT_TIMEOUT_MS, static_cast<long>(deadline_.total.count()));
-  set(CURLOPT_LOW_SPEED_LIMIT, options.low_speed);
-  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.low_speed_time.count()));
+  if (!is_stream_) {
+    set(CURLOPT_TIMEOUT_MS, static_cast<long>(deadline_.total.count()));
+    set(CURLOPT_LOW_SPEED_LIMIT, options.low_speed);
+    set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.low_speed_time.count()));
+  }
+  heard_at_ = std::chrono::steady_clock::now();
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   set(CURLOPT_TCP_KEEPIDLE, 30L);
   set(CURLOPT_TCP_KEEPINTVL, 15L);
@@ -110,6 +125,7 @@ Result<HttpResponse> CurlTransfer::outcome(CURLcode code) {
   if (too_large_)
     return fail(ErrorCode::protocol, fmt::format("{} {}: the response is larger than {} bytes, or its header than {}",
                                                  request_.method, request_.target, ceiling_, kMaxHeaderBytes));
+  if (refused_) return fail(ErrorCode::interrupted, "the receiver has ended the response");
   // libcurl accepts a connection that closes within the headers.
   if (code == CURLE_OK && !header_whole_)
     return fail(ErrorCode::unreachable,
@@ -138,7 +154,19 @@ std::size_t CurlTransfer::on_header(char* data, std::size_t, std::size_t size, v
   return static_cast<CurlTransfer*>(self)->take_header({data, size}) ? size : 0;
 }
 
+bool CurlTransfer::begin() {
+  long status = 0;
+  // An interim response, or a proxy's to CONNECT, has none.
+  if (begun_ || curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status) != CURLE_OK || status < 200)
+    return true;
+  begun_ = true;
+  response_.status = static_cast<int>(status);
+  refused_ = !receiver_.begun(response_);
+  return !refused_;
+}
+
 bool CurlTransfer::take_header(std::string_view line) {
+  heard_at_ = std::chrono::steady_clock::now();
   header_bytes_ += line.size();
   if (header_bytes_ > kMaxHeaderBytes) {
     too_large_ = true;
@@ -149,7 +177,10 @@ bool CurlTransfer::take_header(std::string_view line) {
     header_whole_ = false;
     return true;
   }
-  if (trim(line, kBlanks).empty()) header_whole_ = true;
+  if (trim(line, kBlanks).empty()) {
+    header_whole_ = true;
+    if (is_stream_) return begin();
+  }
   auto colon = line.find(':');
   if (colon != std::string_view::npos && colon > 0)
     response_.headers.add(std::string(trim(line.substr(0, colon), kBlanks)),
@@ -159,12 +190,20 @@ bool CurlTransfer::take_header(std::string_view line) {
 
 std::size_t CurlTransfer::on_body(char* data, std::size_t, std::size_t size, void* self_pointer) {
   auto* self = static_cast<CurlTransfer*>(self_pointer);
+  if (self->is_stream_) return self->take_piece({data, size}) ? size : 0;
   if (size > self->ceiling_ - self->response_.body.size()) {
     self->too_large_ = true;
     return 0;
   }
   self->response_.body.append(data, size);
   return size;
+}
+
+bool CurlTransfer::take_piece(std::string_view piece) {
+  static_assert(CURL_MAX_WRITE_SIZE <= 64 << 10);
+  heard_at_ = std::chrono::steady_clock::now();
+  refused_ = refused_ || !receiver_.piece(piece);
+  return !refused_;
 }
 
 }  // namespace playfs::net

@@ -1,5 +1,5 @@
-// One request in libcurl: sets up its easy handle, collects and bounds the response, classifies the outcome. Internal
-// to this module; belongs to the I/O thread, except `cancelled`.
+// One request in libcurl: sets up its easy handle, collects and bounds the response or passes on its pieces, classifies
+// the outcome. Internal to this module; belongs to the I/O thread, except `cancelled`.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 
 #include <curl/curl.h>
 
+#include "base/clock.h"
 #include "net/curl_transport.h"
 
 namespace playfs::net {
@@ -16,6 +17,8 @@ namespace playfs::net {
 class CurlTransfer {
  public:
   CurlTransfer(HttpRequest request, Deadline deadline, Callback<HttpResponse> done);
+  /// A response without an end. `limits.silence` is the caller's to watch, see silent_at().
+  CurlTransfer(HttpRequest request, StreamLimits limits, StreamReceiver receiver);
   CurlTransfer(const CurlTransfer&) = delete;
   CurlTransfer& operator=(const CurlTransfer&) = delete;
 
@@ -24,6 +27,9 @@ class CurlTransfer {
   [[nodiscard]] CURL* handle() const { return easy_.get(); }
   /// The result, once libcurl is done.
   Result<HttpResponse> outcome(CURLcode code);
+  [[nodiscard]] bool is_stream() const { return is_stream_; }
+  /// Of a stream: when the silence becomes too long.
+  [[nodiscard]] SteadyTime silent_at() const { return heard_at_ + silence_; }
 
   std::uint64_t id = 0;
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
@@ -40,9 +46,18 @@ class CurlTransfer {
   static std::size_t on_header(char* data, std::size_t, std::size_t size, void* self);
   static std::size_t on_body(char* data, std::size_t, std::size_t size, void* self);
   bool take_header(std::string_view line);
+  bool take_piece(std::string_view piece);
+  /// Of a stream, at the end of a response's headers.
+  bool begin();
 
   HttpRequest request_;
   Deadline deadline_;
+  bool is_stream_ = false;
+  StreamReceiver receiver_;
+  std::chrono::milliseconds silence_{0};
+  SteadyTime heard_at_;
+  bool begun_ = false;
+  bool refused_ = false;  ///< the receiver wants no more
   HttpResponse response_;
   std::size_t ceiling_ = 0;
   std::size_t header_bytes_ = 0;

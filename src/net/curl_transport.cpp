@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -79,6 +81,10 @@ bool can_be_sent(const HttpRequest& request) {
   });
 }
 
+Error not_sendable() {
+  return {ErrorCode::invalid_argument, "the request has blanks or control characters that HTTP does not allow"};
+}
+
 }  // namespace
 
 /// The I/O thread and its state.
@@ -102,8 +108,7 @@ class CurlTransport::Loop {
     thread_.join();
   }
 
-  void send(HttpRequest request, Deadline deadline, const CancelToken& cancel, Callback<HttpResponse> done) {
-    auto transfer = std::make_unique<CurlTransfer>(std::move(request), deadline, std::move(done));
+  void send(std::unique_ptr<CurlTransfer> transfer, const CancelToken& cancel) {
     transfer->id = inbox_->next_id++;
     // The token may be cancelled before the transfer reaches the inbox, hence the flag as well as the message.
     transfer->registration = cancel.on_cancel([inbox = inbox_, flag = transfer->cancelled, id = transfer->id] {
@@ -168,7 +173,8 @@ class CurlTransport::Loop {
       CURLMcode code = curl_multi_perform(multi_.get(), &running);
       if (code != CURLM_OK) log_error(fmt::format("libcurl: {}", curl_multi_strerror(code)));
       finish_completed();
-      if (open) curl_multi_poll(multi_.get(), nullptr, 0, kPollMilliseconds, nullptr);
+      const int wait = end_silent_streams();
+      if (open) curl_multi_poll(multi_.get(), nullptr, 0, wait, nullptr);
     }
     while (!active_.empty()) stop(active_.begin()->first, "the connection to the site is closing");
   }
@@ -197,8 +203,34 @@ class CurlTransport::Loop {
       transfer->done(fail(ErrorCode::internal, "libcurl accepts no more requests"));
     } else {
       auto id = transfer->id;
+      if (transfer->is_stream()) streams_.insert(id);
       active_.emplace(id, std::move(transfer));
+      allow_streams();
     }
+  }
+
+  /// A stream keeps its connection, which must not be missing elsewhere.
+  void allow_streams() {
+    const auto streams = static_cast<long>(streams_.size());
+    if (std::exchange(streams_allowed_, streams) == streams) return;
+    curl_multi_setopt(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS, options_.max_connections + streams);
+  }
+
+  /// Returns the milliseconds until the next one may have been silent for too long. libcurl's own limit counts bytes
+  /// per second, of which a heartbeat has less than one.
+  int end_silent_streams() {
+    int wait = kPollMilliseconds;
+    const auto now = std::chrono::steady_clock::now();
+    std::vector<std::uint64_t> silent;
+    for (const auto id : streams_) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(active_.at(id)->silent_at() - now).count();
+      if (left <= 0) silent.push_back(id);
+      else wait = static_cast<int>(std::min<std::int64_t>(wait, left));
+    }
+    for (const auto id : silent)
+      if (auto transfer = take(id))
+        transfer->done(fail(ErrorCode::timed_out, "the stream has been silent for too long"));
+    return silent.empty() ? wait : 0;
   }
 
   void stop(std::uint64_t id, std::string_view why) {
@@ -229,6 +261,7 @@ class CurlTransport::Loop {
     if (found == active_.end()) return nullptr;
     TransferPtr transfer = std::move(found->second);
     active_.erase(found);
+    streams_.erase(id);
     curl_multi_remove_handle(multi_.get(), transfer->handle());
     return transfer;
   }
@@ -237,7 +270,9 @@ class CurlTransport::Loop {
   const CurlOptions options_;
   std::unique_ptr<CURLM, MultiCleanup> multi_;
   std::shared_ptr<Inbox> inbox_;
-  std::map<std::uint64_t, TransferPtr> active_;  // I/O thread only
+  std::map<std::uint64_t, TransferPtr> active_;  // I/O thread only, like the next two
+  std::set<std::uint64_t> streams_;              // those in `active_` without an end
+  long streams_allowed_ = 0;
   std::atomic<bool> is_multiplexed_ = false;
   std::thread thread_;
 };
@@ -257,11 +292,13 @@ CurlTransport::CurlTransport(std::string origin, std::unique_ptr<Loop> loop)
 CurlTransport::~CurlTransport() = default;
 
 void CurlTransport::send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) {
-  if (!can_be_sent(request)) {
-    done(fail(ErrorCode::invalid_argument, "the request has blanks or control characters that HTTP does not allow"));
-    return;
-  }
-  loop_->send(std::move(request), deadline, cancel, std::move(done));
+  if (!can_be_sent(request)) return done(fail(not_sendable()));
+  loop_->send(std::make_unique<CurlTransfer>(std::move(request), deadline, std::move(done)), cancel);
+}
+
+void CurlTransport::stream(HttpRequest request, StreamLimits limits, CancelToken cancel, StreamReceiver receiver) {
+  if (!can_be_sent(request)) return receiver.ended(fail(not_sendable()));
+  loop_->send(std::make_unique<CurlTransfer>(std::move(request), limits, std::move(receiver)), cancel);
 }
 
 std::size_t CurlTransport::width() const { return loop_->width(); }

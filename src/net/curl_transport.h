@@ -35,6 +35,7 @@ class CurlTransport final : public Transport {
   /// In addition to the interface's errors, fails with invalid_argument for a request that cannot be sent safely (line
   /// breaks in a header, blanks in the target).
   void send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
+  void stream(HttpRequest request, StreamLimits limits, CancelToken cancel, StreamReceiver receiver) override;
   /// CurlOptions::width, or after an HTTP/2 response the number of streams per connection.
   [[nodiscard]] std::size_t width() const override;
   [[nodiscard]] const std::string& origin() const override;

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstddef>
 
+#include <string_view>
+
 #include "base/callback.h"
 #include "base/cancel.h"
 #include "base/http.h"
@@ -19,12 +21,30 @@ struct Deadline {
   std::chrono::milliseconds total{60'000};  ///< from send to the last byte; the transport also gives up on a stall
 };
 
+/// Limits of a response that has no end.
+struct StreamLimits {
+  std::chrono::milliseconds connect{10'000};
+  std::chrono::milliseconds silence{45'000};  ///< the longest time without a byte, from send on
+};
+
+/// Receives a response piece by piece, on a thread of the transport, which must not be blocked. The first two return
+/// whether to go on; otherwise the stream ends with `interrupted`.
+struct StreamReceiver {
+  UniqueFunction<bool(const HttpResponse&)> begun;  ///< once, before any piece: status and headers, without a body
+  UniqueFunction<bool(std::string_view)> piece;     ///< some of the body, at most 64 KiB; valid during the call
+  Callback<void> ended;                             ///< exactly once, last; a success is the regular end of the body
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
 
   /// Errors: unreachable, timed_out, interrupted (cancelled), protocol (not HTTP, or above the size limit).
   virtual void send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) = 0;
+
+  /// Sends a GET whose response may last for as long as both sides like. Not counted in width(). Errors: those of
+  /// send(), timed_out also after too long a silence; not_supported where the transport has no such thing.
+  virtual void stream(HttpRequest request, StreamLimits limits, CancelToken cancel, StreamReceiver receiver);
 
   /// How many requests can be in flight without delaying each other; may change as the transport learns about the site.
   /// A caller with more should queue the rest itself, by urgency.
@@ -33,5 +53,9 @@ class Transport {
   /// Scheme, host and port, as in the Origin header ("https://example.org", "http://127.0.0.1:8787").
   [[nodiscard]] virtual const std::string& origin() const = 0;
 };
+
+inline void Transport::stream(HttpRequest, StreamLimits, CancelToken, StreamReceiver receiver) {
+  receiver.ended(fail(ErrorCode::not_supported, "this connection carries no events"));
+}
 
 }  // namespace playfs::net

@@ -112,6 +112,18 @@ void CallEngine::reject(const CallPtr& call, Error error) {
   executor_.post([call, error = std::move(error)]() mutable { call->answer(fail(std::move(error))); });
 }
 
+void CallEngine::stream(HttpRequest request, net::StreamLimits limits, CancelToken cancel,
+                        net::StreamReceiver receiver) {
+  const auto ticket = gate_->enter();
+  if (!ticket) return receiver.ended(fail(interrupted("the client is closed")));
+  if (options_.offline) return receiver.ended(fail(ErrorCode::offline, "offline"));
+  {
+    MutexLock lock(mutex_);
+    ++health_.requests;
+  }
+  transport_.stream(std::move(request), limits, std::move(cancel), std::move(receiver));
+}
+
 void CallEngine::close() { gate_->close(); }
 
 void CallEngine::attempt(const CallPtr& call) {

@@ -54,6 +54,8 @@ class CallEngine : public std::enable_shared_from_this<CallEngine> {
   CallEngine(net::Transport& transport, Executor& executor, const Clock& clock, Random& random, ClientOptions options);
 
   void start(CallPtr call);
+  /// Passed on as it is.
+  void stream(HttpRequest request, net::StreamLimits limits, CancelToken cancel, net::StreamReceiver receiver);
   /// Answers from the executor, so that no callback runs inside the caller's own call.
   void reject(const CallPtr& call, Error error);
   /// Afterwards transport, executor, clock and random are no longer used.

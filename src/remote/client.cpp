@@ -63,7 +63,15 @@ struct SendOptions {
   bool judged = true;
   bool may_wait = true;
   std::string subject = {};  ///< empty: the request target
+  bool at_base = false;      ///< the request target is the base path itself
 };
+
+/// Never sends the key unencrypted.
+void add_credentials(const CallEngine& engine, HttpHeaders& headers) {
+  const bool is_private = engine.origin().starts_with("https:") || net::is_loopback(engine.origin());
+  if (engine.options().api_key.empty() || !is_private || headers.get("Authorization")) return;
+  headers.add("Authorization", "Bearer " + engine.options().api_key);
+}
 
 /// Adds the common headers and starts the request. `target` is below the base path; if empty, the record cannot exist.
 void send(CallEngine& engine, HttpRequest request, std::string bucket, SendOptions options, CancelToken cancel,
@@ -81,7 +89,7 @@ void send(CallEngine& engine, HttpRequest request, std::string bucket, SendOptio
   auto add_missing = [&](const char* name, std::string value) {
     if (!headers.get(name)) headers.add(name, std::move(value));
   };
-  if (call->request.target.empty()) {
+  if (call->request.target.empty() && !options.at_base) {
     Error error{ErrorCode::not_found, "not a valid record id"};
     return engine.reject(call, std::move(error));
   }
@@ -91,10 +99,7 @@ void send(CallEngine& engine, HttpRequest request, std::string bucket, SendOptio
     add_missing("Origin", engine.origin());
     add_missing("Content-Type", "application/json");
   }
-  // Never send the key unencrypted.
-  bool is_private = engine.origin().starts_with("https:") || net::is_loopback(engine.origin());
-  if (!engine.options().api_key.empty() && is_private)
-    add_missing("Authorization", "Bearer " + engine.options().api_key);
+  add_credentials(engine, headers);
   engine.start(std::move(call));
 }
 
@@ -163,6 +168,22 @@ void Client::get_project(ProjectId id, std::string etag, CancelToken cancel, Cal
        decoded(std::move(done), std::move(decode)));
 }
 
+void Client::get_description(CancelToken cancel, Callback<JsonObject> done) {
+  auto decode = [](const HttpResponse& response) -> Result<JsonObject> {
+    PLAYFS_TRY(Json json, parse_body(response));
+    if (JsonObject* fields = json.object()) return std::move(*fields);
+    return fail(ErrorCode::protocol, "the site's description is not an object");
+  };
+  send(*engine_, {"GET", "", {}, {}}, std::string(kReads), {.repeat = Repeat::freely, .at_base = true},
+       std::move(cancel), decoded(std::move(done), decode));
+}
+
+void Client::stream(std::string target, HttpHeaders headers, net::StreamLimits limits, CancelToken cancel,
+                    net::StreamReceiver receiver) {
+  add_credentials(*engine_, headers);
+  engine_->stream({"GET", std::move(target), std::move(headers), {}}, limits, std::move(cancel), std::move(receiver));
+}
+
 void Client::create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,
                            Callback<Record> done) {
   HttpHeaders headers;
@@ -202,6 +223,8 @@ Health Client::health() const { return engine_->health(); }
 std::map<std::string, ObservedLimit> Client::limits() const { return engine_->limits(); }
 
 std::size_t Client::width() const { return engine_->width(); }
+
+const std::string& Client::origin() const { return engine_->origin(); }
 
 const std::string& Client::site() const { return engine_->site(); }
 

@@ -79,6 +79,13 @@ class Client {
                     Callback<wire::RecordPage> done);
   void get_project(ProjectId id, std::string etag, CancelToken cancel, Callback<Fetched<Project>> done);
 
+  /// What the site says of itself, at the base path: its collections, rules and further addresses.
+  void get_description(CancelToken cancel, Callback<JsonObject> done);
+  /// A response without an end, at `target` of the site, with the client's usual headers. Sent once and whatever is
+  /// known of pauses and outages: EventStream decides when.
+  void stream(std::string target, HttpHeaders headers, net::StreamLimits limits, CancelToken cancel,
+              net::StreamReceiver receiver);
+
   // Writes. The same idempotency key must always go with the same body; a POST without one is sent once.
   void create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,
                      Callback<Record> done);
@@ -100,6 +107,8 @@ class Client {
   [[nodiscard]] std::map<std::string, ObservedLimit> limits() const;
   /// The transport's: how many requests can be in flight without delaying each other.
   [[nodiscard]] std::size_t width() const;
+  /// Scheme, host and port.
+  [[nodiscard]] const std::string& origin() const;
   /// Identifies the site in caches and credentials: the transport's origin plus the base path.
   [[nodiscard]] const std::string& site() const;
 

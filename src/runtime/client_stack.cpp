@@ -50,8 +50,8 @@ Result<std::unique_ptr<ClientStack>> ClientStack::open(const Source& source, con
     service::ServiceOptions service;
     service.base_path = source.base_path;
     PLAYFS_TRY(parts->playground, LocalPlayground::open(source.directory, std::move(service), clock, random));
-    parts->transport = std::make_unique<LocalTransport>(parts->playground->service(),
-                                                        parts->playground->store().site_id(), parts->pool);
+    parts->transport = std::make_unique<LocalTransport>(
+        parts->playground->service(), parts->playground->store().site_id(), parts->pool, &parts->playground->feed());
   } else {
     net::CurlOptions options;
     options.ca_file = settings.text("cafile", source.text).value_or("");

@@ -23,6 +23,7 @@ LocalPlayground::LocalPlayground(std::unique_ptr<service::SqliteStore> store, st
                                  service::ServiceOptions options)
     : store_(std::move(store)),
       sign_in_(std::move(sign_in)),
-      service_(*store_, *store_, std::move(options), sign_in_ ? &*sign_in_ : nullptr) {}
+      feed_(*store_),
+      service_(*store_, *store_, std::move(options), sign_in_ ? &*sign_in_ : nullptr, &feed_) {}
 
 }  // namespace playfs::runtime

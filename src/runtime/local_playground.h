@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/result.h"
+#include "service/change_feed.h"
 #include "service/mailer.h"
 #include "service/service.h"
 #include "service/sqlite_store.h"
@@ -30,12 +31,15 @@ class LocalPlayground {
 
   [[nodiscard]] const service::Service& service() const { return service_; }
   [[nodiscard]] service::Store& store() { return *store_; }
+  /// What Service::watch() continues with.
+  [[nodiscard]] service::ChangeFeed& feed() { return feed_; }
 
  private:
   LocalPlayground(std::unique_ptr<service::SqliteStore> store, std::optional<service::SignIn> sign_in,
                   service::ServiceOptions options);
   std::unique_ptr<service::SqliteStore> store_;
   std::optional<service::SignIn> sign_in_;
+  service::ChangeFeed feed_;
   service::Service service_;
 };
 

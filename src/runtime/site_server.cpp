@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "http/watch.h"
 #include "runtime/smtp_mailer.h"
 #include "service/outbox.h"
 
@@ -40,9 +41,7 @@ Result<std::unique_ptr<SiteServer>> SiteServer::start(SiteServerOptions options,
     front.log = site->log_.get();
   }
   options.listen.is_check = http::Front::is_own;
-  options.listen.is_page = [&pages = *site->pages_](const HttpRequest& request) {
-    return pages.serves(request.target);
-  };
+  options.listen.is_page = [&site = *site](const HttpRequest& request) { return site.is_page(request); };
   options.listen.client = front.client;
   site->front_ = std::make_unique<http::Front>(
       [&site = *site](const HttpRequest& request, const std::string& peer) { return site.handle(request, peer); },
@@ -55,8 +54,14 @@ Result<std::unique_ptr<SiteServer>> SiteServer::start(SiteServerOptions options,
   return site;
 }
 
+bool SiteServer::is_page(const HttpRequest& request) const {
+  return pages_->serves(request.target) && !playground_->service().is_watch(request);
+}
+
 http::Answer SiteServer::handle(const HttpRequest& request, const std::string& peer) const {
-  if (pages_->serves(request.target)) return pages_->handle(request);
+  if (is_page(request)) return pages_->handle(request);
+  if (playground_->service().is_watch(request))
+    return http::watch(playground_->service(), playground_->feed(), request);
   return playground_->service().handle(request, {peer});
 }
 

@@ -39,6 +39,7 @@ class SiteServer {
 
  private:
   SiteServer() = default;
+  bool is_page(const HttpRequest& request) const;
   http::Answer handle(const HttpRequest& request, const std::string& peer) const;
 
   std::string outbox_;

@@ -110,6 +110,11 @@ Result<Contents> contents_of(const Collection& collection, JsonObject fields) {
   return contents;
 }
 
+/// "/.site/events" for "/.site/data".
+std::string path_beside(std::string_view base_path) {
+  return std::string(base_path.substr(0, base_path.rfind('/'))) + "/events";
+}
+
 std::string_view host_of(const HttpRequest& request) { return request.headers.get("Host").value_or(""); }
 
 /// A fixed-length name for one caller's request to one collection. The parts before the key contain no line break, so
@@ -121,10 +126,12 @@ std::string request_key(const Collection& collection, const std::string& caller,
 
 }  // namespace
 
-Service::Service(Store& store, Accounts& accounts, ServiceOptions options, const SignIn* sign_in)
+Service::Service(Store& store, Accounts& accounts, ServiceOptions options, const SignIn* sign_in, ChangeFeed* feed)
     : store_(store),
       sign_in_(sign_in),
+      feed_(feed),
       options_(std::move(options)),
+      events_path_(feed ? path_beside(options_.base_path) : std::string()),
       site_(options_.site_hosts),
       gatekeeper_(accounts, options_.steward_key) {}
 
@@ -141,6 +148,7 @@ HttpResponse Service::route(const HttpRequest& request, const Caller& caller) co
 
   auto target = parse_target(request.target);
   if (!target) return answer(fail(std::move(target).error()));
+  if (feed_ && target->path == events_path_) return route_events(*target, request).response;
   if (sign_in_) {
     if (auto segments = segments_below(SignIn::kBasePath, target->path))
       return route_sign_in(*segments, request, caller);
@@ -212,6 +220,7 @@ Result<HttpResponse> Service::capabilities(const HttpRequest& request) const {
                   {"base_path", options_.base_path},
                   {"record_size", static_cast<std::int64_t>(kMaxRecordSize)},
                   {"collections", std::move(table)}};
+  if (feed_) body.append("events", events_path_);
   HttpResponse response = json_response(wire::to_text(Json(std::move(body))));
   make_cacheable(request, response, etag_of_text(response.body), Freshness::always_ask);
   return response;
@@ -290,6 +299,7 @@ Result<HttpResponse> Service::create(const Collection& collection, const HttpReq
   if (auto kind = check_kind(collection, fields); !kind) return refuse(kind.error(), kind_details(collection));
   PLAYFS_TRY(record.contents, contents_of(collection, std::move(fields)));
   PLAYFS_TRY(StoredRecord created, store_.insert(record));
+  has_written();
   return record_response(created);
 }
 
@@ -309,10 +319,17 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
     if (!fields) return fail(ErrorCode::corrupt, "record " + id + " is not a JSON object");
     PLAYFS_TRY(Contents merged, contents_of(collection, merge(*fields, changes)));
     PLAYFS_TRY(auto replaced, store_.replace(collection.name, record, std::move(merged), charge));
-    if (replaced) return record_response(*replaced);
+    if (replaced) {
+      has_written();
+      return record_response(*replaced);
+    }
     PLAYFS_TRY(record, store_.get(collection.name, id));
   }
   return fail(ErrorCode::busy, "record " + id + " changes too often");
+}
+
+void Service::has_written() const {
+  if (feed_) feed_->look();
 }
 
 HttpResponse Service::answer(Result<HttpResponse> result) const {

@@ -12,6 +12,7 @@
 #include "base/http.h"
 #include "base/result.h"
 #include "service/accounts.h"
+#include "service/change_feed.h"
 #include "service/client_address.h"
 #include "service/collections.h"
 #include "service/identity.h"
@@ -39,18 +40,33 @@ struct Caller {
   std::string address;  ///< numeric, of the peer; "local" in the same process
 };
 
+/// The answer to a request for events. If it has a position, the body goes on with the changes after it, for as long as
+/// the client listens.
+struct Watch {
+  HttpResponse response;
+  std::optional<Position> after;
+};
+
 /// Large enough for any record: 16 KB with every byte escaped, plus some white space.
 inline constexpr std::size_t kMaxBodySize = 128 * 1024;
 
 class Service {
  public:
-  /// The arguments must outlive the service. Without `sign_in`, its paths do not exist.
-  Service(Store& store, Accounts& accounts, ServiceOptions options, const SignIn* sign_in = nullptr);
+  /// The arguments must outlive the service. Without `sign_in`, its paths do not exist; without `feed`, there are no
+  /// events.
+  Service(Store& store, Accounts& accounts, ServiceOptions options, const SignIn* sign_in = nullptr,
+          ChangeFeed* feed = nullptr);
 
+  /// Events end after the greeting here, as if the connection were lost.
   HttpResponse handle(const HttpRequest& request, const Caller& caller) const;
+
+  /// Whether a request is for events: those who can send an answer without an end pass it to watch().
+  [[nodiscard]] bool is_watch(const HttpRequest& request) const;
+  [[nodiscard]] Watch watch(const HttpRequest& request) const;
 
  private:
   HttpResponse route(const HttpRequest& request, const Caller& caller) const;
+  Watch route_events(const Target& target, const HttpRequest& request) const;
   HttpResponse route_sign_in(const std::vector<std::string>& segments, const HttpRequest& request,
                              const Caller& caller) const;
   HttpResponse route_root(const HttpRequest& request) const;
@@ -75,9 +91,14 @@ class Service {
   [[nodiscard]] HttpResponse refuse(const Error& error, JsonObject details) const;
   [[nodiscard]] HttpResponse refuse(int status, std::string code, std::string message, std::string allow = {}) const;
 
+  /// Tells the feed of a write.
+  void has_written() const;
+
   Store& store_;
   const SignIn* sign_in_;
+  ChangeFeed* const feed_;
   const ServiceOptions options_;
+  const std::string events_path_;  ///< beside the collections; empty: there are no events
   const SiteHosts site_;
   const Gatekeeper gatekeeper_;
 };

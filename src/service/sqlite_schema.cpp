@@ -4,10 +4,12 @@ namespace playfs::service {
 
 namespace {
 
-constexpr std::int64_t kVersion = 5;
+constexpr std::int64_t kVersion = 6;
 
 // `position` is the order of all records. The indexes that end in it give a page of one collection, or of one record's
-// parts, the same cost at any depth. `writes` holds one row for each write that still counts against a limit.
+// parts, the same cost at any depth. `changed` numbers the latest change of each record, over all collections;
+// file_chunks have none, since nobody waits for them. `writes` holds one row for each write that still counts against a
+// limit.
 constexpr const char* kTables = R"sql(
   CREATE TABLE IF NOT EXISTS site (id TEXT NOT NULL);
 
@@ -21,11 +23,13 @@ constexpr const char* kTables = R"sql(
     owner TEXT NOT NULL,
     request_key BLOB,
     fields TEXT NOT NULL,
-    belongs_to TEXT
+    belongs_to TEXT,
+    changed INTEGER
   );
   CREATE INDEX IF NOT EXISTS records_of_collection ON records (collection, position);
   CREATE INDEX IF NOT EXISTS records_of_whole ON records (collection, belongs_to, position)
     WHERE belongs_to IS NOT NULL;
+  CREATE UNIQUE INDEX IF NOT EXISTS records_by_change ON records (changed) WHERE changed IS NOT NULL;
   CREATE UNIQUE INDEX IF NOT EXISTS records_by_request_key ON records (request_key) WHERE request_key IS NOT NULL;
 
   CREATE TABLE IF NOT EXISTS writes (bucket TEXT NOT NULL, expires INTEGER NOT NULL);
@@ -63,6 +67,12 @@ constexpr const char* kAddBelonging = R"sql(
   UPDATE records SET belongs_to = NULL WHERE length(CAST(belongs_to AS BLOB)) NOT BETWEEN 1 AND 255;
 )sql";
 
+// Nobody has a cursor of a store older than version 6, so any order of its changes will do.
+constexpr const char* kAddChanges = R"sql(
+  ALTER TABLE records ADD COLUMN changed INTEGER;
+  UPDATE records SET changed = position WHERE collection <> 'file_chunks';
+)sql";
+
 Result<std::int64_t> version_of(Database& database) {
   PLAYFS_TRY(Statement query, database.prepare("PRAGMA user_version"));
   PLAYFS_TRY(bool known, query.step());
@@ -85,6 +95,7 @@ Result<std::string> prepare_schema(Database& database, Random& random) {
     return fail(ErrorCode::not_supported, "the store was written by a newer version of playfs", "update playfs");
   if (version < kVersion) {
     if (version > 0 && version < 4) PLAYFS_CHECK(database.execute(kAddBelonging));
+    if (version > 0) PLAYFS_CHECK(database.execute(kAddChanges));
     // Before version 5 a code was not bound to a client. Codes live ten minutes, so they are dropped.
     PLAYFS_CHECK(database.execute("DROP TABLE IF EXISTS sign_in_codes"));
     PLAYFS_CHECK(database.execute(kTables));

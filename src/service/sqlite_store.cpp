@@ -24,10 +24,17 @@ constexpr std::string_view kPageOfParts =
     " FROM records WHERE collection = ?1 AND belongs_to = ?4 AND position < ?2 ORDER BY position DESC LIMIT ?3";
 constexpr std::string_view kNewestTime = "SELECT created_at FROM records ORDER BY position DESC LIMIT 1";
 constexpr std::string_view kInsert =
-    "INSERT INTO records (collection, id, created_at, updated_at, status, owner, request_key, fields, belongs_to)"
-    " VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, NULLIF(?8, ''))";
+    "INSERT INTO records"
+    " (collection, id, created_at, updated_at, status, owner, request_key, fields, belongs_to, changed)"
+    " VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, NULLIF(?8, ''), ?9)";
 constexpr std::string_view kUpdate =
-    "UPDATE records SET updated_at = ?2, fields = ?3, belongs_to = NULLIF(?4, '') WHERE id = ?1";
+    "UPDATE records SET updated_at = ?2, fields = ?3, belongs_to = NULLIF(?4, ''), changed = ?5 WHERE id = ?1";
+// The next number is one more than the highest. Records are never deleted, and one that changes gets a higher number,
+// so the highest never becomes lower.
+constexpr std::string_view kNewestChange =
+    "SELECT changed FROM records WHERE changed IS NOT NULL ORDER BY changed DESC LIMIT 1";
+constexpr std::string_view kChanges =
+    "SELECT changed, collection, id, updated_at, belongs_to FROM records WHERE changed > ?1 ORDER BY changed LIMIT ?2";
 
 StoredRecord record_of_row(const Statement& row) {
   return {std::string(row.text(1)), from_column(row.integer(2)), from_column(row.integer(3)),
@@ -58,6 +65,23 @@ Result<WallTime> next_creation_time(Connection& connection, WallTime now) {
   return from_column(row ? std::max(to_column(now), query->integer(0) + 1) : to_column(now));
 }
 
+Result<Position> number_of_newest_change(Connection& connection) {
+  PLAYFS_TRY(auto query, connection.use(kNewestChange));
+  PLAYFS_TRY(bool row, query->step());
+  return row ? query->integer(0) : 0;
+}
+
+/// Gives a write of that collection the next number, as parameter `index`.
+Status bind_change(Connection& connection, std::string_view collection, Statement& write, int index) {
+  if (collection == kUnwatchedCollection) {
+    write.bind_null(index);
+    return {};
+  }
+  PLAYFS_TRY(Position newest, number_of_newest_change(connection));
+  write.bind(index, newest + 1);
+  return {};
+}
+
 Result<StoredRecord> insert_record(Connection& connection, const NewRecord& record, WallTime now, Random& random) {
   if (!record.request_key.empty()) {
     PLAYFS_TRY(auto original, record_by_request_key(connection, record.request_key));
@@ -71,6 +95,7 @@ Result<StoredRecord> insert_record(Connection& connection, const NewRecord& reco
   insert->bind(5, created.owner).bind(7, created.fields).bind(8, record.contents.belongs_to);
   if (record.request_key.empty()) insert->bind_null(6);
   else insert->bind_blob(6, record.request_key);
+  PLAYFS_CHECK(bind_change(connection, record.collection, *insert, 9));
   PLAYFS_CHECK(insert->run());
   return created;
 }
@@ -84,7 +109,9 @@ Result<std::optional<StoredRecord>> replace_contents(Connection& connection, std
   if (charge) PLAYFS_CHECK(charge_write(connection, *charge, now));
   std::int64_t time = std::max(to_column(now), to_column(current->updated_at) + 1);
   PLAYFS_TRY(auto update, connection.use(kUpdate));
-  PLAYFS_CHECK(update->bind(1, read.id).bind(2, time).bind(3, contents.fields).bind(4, contents.belongs_to).run());
+  update->bind(1, read.id).bind(2, time).bind(3, contents.fields).bind(4, contents.belongs_to);
+  PLAYFS_CHECK(bind_change(connection, collection, *update, 5));
+  PLAYFS_CHECK(update->run());
   current->updated_at = from_column(time);
   current->fields = std::move(contents.fields);
   return current;
@@ -166,6 +193,24 @@ Result<std::optional<StoredRecord>> SqliteStore::replace(std::string_view collec
     return {};
   }));
   return replaced;
+}
+
+Result<std::vector<Change>> SqliteStore::changes(Position after, std::size_t limit) {
+  PLAYFS_TRY(auto connection, connections_->read());
+  PLAYFS_TRY(auto query, connection->use(kChanges));
+  query->bind(1, after).bind(2, static_cast<std::int64_t>(limit));
+  std::vector<Change> changes;
+  for (;;) {
+    PLAYFS_TRY(bool row, query->step());
+    if (!row) return changes;
+    changes.push_back({query->integer(0), std::string(query->text(1)), std::string(query->text(2)),
+                       from_column(query->integer(3)), std::string(query->text(4))});
+  }
+}
+
+Result<Position> SqliteStore::newest_change() {
+  PLAYFS_TRY(auto connection, connections_->read());
+  return number_of_newest_change(*connection);
 }
 
 }  // namespace playfs::service

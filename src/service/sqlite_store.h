@@ -33,6 +33,8 @@ class SqliteStore final : public Store, public Accounts {
                           Position before) override;
   Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read, Contents contents,
                                               const std::optional<Charge>& charge) override;
+  Result<std::vector<Change>> changes(Position after, std::size_t limit) override;
+  Result<Position> newest_change() override;
   [[nodiscard]] const std::string& site_id() const override { return site_id_; }
 
   Result<std::optional<std::string>> account_of_key(std::string_view key_hash) override;

@@ -9,6 +9,8 @@
 //   strictly increases along that order, whatever the clock does.
 // - Paging through a list by `next` shows every record that existed when it began, once.
 // - insert and replace are durable when they return, and atomic.
+// - Each of them gives its record the next number, unless it is a file chunk: whoever has seen the change of one number
+//   never sees another appear with a lower one. No number is given twice.
 #pragma once
 
 #include <chrono>
@@ -67,6 +69,18 @@ struct Page {
   std::optional<Position> next;       ///< absent on the last page
 };
 
+/// The latest change of a record.
+struct Change {
+  Position number = 0;
+  std::string collection;
+  std::string id;
+  WallTime updated_at;
+  std::string belongs_to;  ///< the record's whole; empty: none
+};
+
+/// The collection whose changes have no numbers.
+inline constexpr std::string_view kUnwatchedCollection = "file_chunks";
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -92,6 +106,13 @@ class Store {
   /// Errors: not_found, rate_limited.
   virtual Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read,
                                                       Contents contents, const std::optional<Charge>& charge) = 0;
+
+  /// Up to `limit` changes after that number, oldest first. A record that changed several times is there once. File
+  /// chunks are left out: they are content, which nobody waits for.
+  virtual Result<std::vector<Change>> changes(Position after, std::size_t limit) = 0;
+
+  /// The number of the newest change; 0: nothing has changed yet.
+  virtual Result<Position> newest_change() = 0;
 
   /// A random name, assigned when the data was created, that stays with it wherever it is moved.
   [[nodiscard]] virtual const std::string& site_id() const = 0;

@@ -25,6 +25,7 @@
 #include "vfs/sent_back.h"
 #include "vfs/shown_text.h"
 #include "vfs/spare_memory.h"
+#include "vfs/told_names.h"
 
 namespace playfs::vfs {
 
@@ -51,6 +52,7 @@ class Mount {
   SentBack& sent_back() { return sent_back_; }
   LateLinks& late_links() { return late_links_; }
   Metrics& metrics() { return metrics_; }
+  ToldNames& told_names() { return told_names_; }
   SpareMemory& spare_memory() { return spare_memory_; }
   WorkTrees& works() { return *works_; }
   ProjectsInUse& in_use() { return *in_use_; }
@@ -103,6 +105,7 @@ class Mount {
   Notifications notifications_;
   SentBack sent_back_;
   LateLinks late_links_{*this};
+  ToldNames told_names_{*this};
   SpareMemory spare_memory_;
   std::unique_ptr<ProjectsInUse> in_use_;
   std::unique_ptr<Listings> listings_;

@@ -119,6 +119,23 @@ class BehindNginx(ServeTest):
         self.assertEqual([entry['id'] for entry in listed], [second, record])
         self.assertEqual(self.ask('/metrics')[0], 404)
 
+    def test_events_arrive_at_once(self):
+        self.begin()
+        stream = subprocess.Popen([str(word) for word in self.to_nginx('--no-buffer', '--include', '--interface', ANN,
+                                                                       f'https://{NAME}:{self.port}/.site/events')],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.addCleanup(stream.wait)
+        self.addCleanup(stream.stdout.close)
+        self.addCleanup(stream.kill)
+        head = b''.join(iter(stream.stdout.readline, b'event: hello\n'))
+        self.assertTrue(head.startswith(b'HTTP/2 200'), head)
+        self.assertIn(b'content-type: text/event-stream', head)
+        self.assertNotIn(b'x-accel-buffering', head.lower())
+        for _ in range(3):  # each before the next is made
+            record = json.loads(self.post('threads', '--interface', BOB)[2])['record']['id']
+            while record.encode() not in stream.stdout.readline():
+                pass
+
     def test_clients_are_told_apart_and_not_believed(self):
         self.begin()
         # The address that a client claims for itself does not count.

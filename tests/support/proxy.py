@@ -82,6 +82,9 @@ class CountingProxy:
     `raw` comes before that. It gets method, path, headers, body, and a function that returns the service's own answer
     to this or another path as (status, headers, data). The byte strings it returns are sent verbatim, status line
     included, and the connection is closed; None continues as usual.
+
+    Clients ask a service once whether it tells of changes by itself. They get the answer that it does not, and the
+    question is not counted: what tests count, hold and lose is requests.
     """
 
     def __init__(self, port):
@@ -182,6 +185,8 @@ class CountingProxy:
                     self.close_connection = True  # the client went away, or the service did in mid-answer
 
             def pass_on(self):
+                if self.command == 'GET' and self.path == '/.site/data' and not proxy.away:
+                    return self.describe()
                 entry = proxy._arrived(f'{self.command} {self.path}')
                 if proxy.away:
                     self.close_connection = True
@@ -203,6 +208,14 @@ class CountingProxy:
                     self.close_connection = True
                     return
                 self.answer(entry, status, headers, data)
+
+            def describe(self):
+                body = b'{"error": "Not found", "code": "not_found"}'
+                self.send_response_only(404)
+                self.send_header('Content-Type', 'application/json')
+                self.send_header('Content-Length', str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
 
             def ask(self, port, body, path=None):
                 server = http.client.HTTPConnection('127.0.0.1', port)

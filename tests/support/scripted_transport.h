@@ -4,9 +4,11 @@
 // Thread-safe; callbacks run on the answering thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "net/transport.h"
@@ -18,6 +20,7 @@ class ScriptedTransport final : public net::Transport {
   explicit ScriptedTransport(std::string origin = "https://play.example.org") : origin_(std::move(origin)) {}
   ~ScriptedTransport() override {
     for (std::size_t i = 0; i < count(); ++i) answer(i, fail(ErrorCode::interrupted, "the transport is going away"));
+    for (std::size_t i = 0; i < streams(); ++i) end(i, fail(ErrorCode::interrupted, "the transport is going away"));
   }
 
   void send(HttpRequest request, net::Deadline, CancelToken cancel, Callback<HttpResponse> done) override {
@@ -31,7 +34,36 @@ class ScriptedTransport final : public net::Transport {
     exchange->registration = std::move(registration);
     exchanges_.push_back(std::move(exchange));
   }
+  void stream(HttpRequest request, net::StreamLimits, CancelToken cancel, net::StreamReceiver receiver) override {
+    auto stream = std::make_shared<Stream>();
+    stream->request = std::move(request);
+    stream->receiver = std::move(receiver);
+    stream->registration = cancel.on_cancel([weak = std::weak_ptr(stream)] {
+      if (auto cancelled = weak.lock()) cancelled->end(fail(ErrorCode::interrupted, "cancelled"));
+    });
+    std::lock_guard lock(mutex_);
+    streams_.push_back(std::move(stream));
+  }
   [[nodiscard]] const std::string& origin() const override { return origin_; }
+
+  /// Streams so far, including those that have ended.
+  [[nodiscard]] std::size_t streams() const {
+    std::lock_guard lock(mutex_);
+    return streams_.size();
+  }
+  // REQUIRES, of all: it has arrived. A stream whose receiver wants no more ends.
+  [[nodiscard]] const HttpRequest& stream_request(std::size_t index) const { return at(index)->request; }
+  void begin(std::size_t index, int status, HttpHeaders headers) {
+    auto stream = at(index);
+    if (!stream->ended && !stream->receiver.begun({status, std::move(headers), ""}))
+      stream->end(fail(ErrorCode::interrupted, "refused"));
+  }
+  void push(std::size_t index, std::string_view piece) {
+    auto stream = at(index);
+    if (!stream->ended && !stream->receiver.piece(piece)) stream->end(fail(ErrorCode::interrupted, "refused"));
+  }
+  void end(std::size_t index, Status status = {}) { at(index)->end(std::move(status)); }
+  [[nodiscard]] bool has_ended(std::size_t index) const { return at(index)->ended; }
 
   /// Requests so far, including answered ones.
   [[nodiscard]] std::size_t count() const {
@@ -64,6 +96,21 @@ class ScriptedTransport final : public net::Transport {
     }
   };
 
+  struct Stream {
+    HttpRequest request;
+    net::StreamReceiver receiver;
+    CancelToken::Registration registration;
+    std::atomic<bool> ended = false;
+
+    void end(Status status) {
+      if (!ended.exchange(true)) receiver.ended(std::move(status));
+    }
+  };
+
+  std::shared_ptr<Stream> at(std::size_t index) const {
+    std::lock_guard lock(mutex_);
+    return streams_.at(index);
+  }
   std::shared_ptr<Exchange> exchange(std::size_t index) const {
     std::lock_guard lock(mutex_);
     return exchanges_.at(index);
@@ -72,6 +119,7 @@ class ScriptedTransport final : public net::Transport {
   const std::string origin_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Exchange>> exchanges_;
+  std::vector<std::shared_ptr<Stream>> streams_;
 };
 
 }  // namespace playfs::test

@@ -42,6 +42,7 @@ Result<service::StoredRecord> MemoryStore::insert(const service::NewRecord& reco
       {service::make_record_id(now, random_), now, now, service::kInitialStatus, record.owner, record.contents.fields});
   wholes_[record.collection].push_back(record.contents.belongs_to);
   places_[{record.collection, all.back().id}] = all.size() - 1;
+  number_change(record.collection, all.back(), record.contents.belongs_to);
   if (!record.request_key.empty()) requests_[record.request_key] = {record.collection, all.size() - 1, now};
   return all.back();
 }
@@ -102,7 +103,24 @@ Result<std::optional<service::StoredRecord>> MemoryStore::replace(std::string_vi
   replaced_[record.id].push_back(record);
   record.fields = std::move(contents.fields);
   record.updated_at = next_time();
+  number_change(collection, record, contents.belongs_to);
   return std::optional(record);
+}
+
+void MemoryStore::number_change(std::string_view collection, const service::StoredRecord& record,
+                                const std::string& whole) {
+  if (collection == service::kUnwatchedCollection) return;
+  const service::Position number = changes_.empty() ? 1 : changes_.rbegin()->first + 1;
+  if (record.updated_at != record.created_at)
+    std::erase_if(changes_, [&](const auto& each) { return each.second.id == record.id; });
+  changes_[number] = {number, std::string(collection), record.id, record.updated_at, whole};
+}
+
+Result<std::vector<service::Change>> MemoryStore::changes(service::Position after, std::size_t limit) {
+  std::vector<service::Change> found;
+  for (auto each = changes_.upper_bound(after); each != changes_.end() && found.size() < limit; ++each)
+    found.push_back(each->second);
+  return found;
 }
 
 void MemoryStore::forget_keys(std::chrono::nanoseconds older) {
@@ -115,6 +133,7 @@ void MemoryStore::go_back_to(Backup backup) {
   records_ = std::move(backup.records);
   wholes_ = std::move(backup.wholes);
   places_ = std::move(backup.places);
+  changes_ = std::move(backup.changes);
   requests_.clear();
   replaced_.clear();
 }

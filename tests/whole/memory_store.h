@@ -31,6 +31,8 @@ class MemoryStore final : public service::Store {
   Result<std::optional<service::StoredRecord>> replace(std::string_view collection, const service::StoredRecord& read,
                                                        service::Contents contents,
                                                        const std::optional<service::Charge>& charge) override;
+  Result<std::vector<service::Change>> changes(service::Position after, std::size_t limit) override;
+  Result<service::Position> newest_change() override { return changes_.empty() ? 0 : changes_.rbegin()->first; }
   [[nodiscard]] const std::string& site_id() const override { return site_id_; }
 
   /// Of one collection, oldest first.
@@ -44,8 +46,9 @@ class MemoryStore final : public service::Store {
     std::map<std::string, std::vector<service::StoredRecord>, std::less<>> records;
     std::map<std::string, std::vector<std::string>, std::less<>> wholes;
     std::map<std::pair<std::string, std::string>, std::size_t, std::less<>> places;
+    std::map<service::Position, service::Change> changes;
   };
-  [[nodiscard]] Backup backup() const { return {records_, wholes_, places_}; }
+  [[nodiscard]] Backup backup() const { return {records_, wholes_, places_, changes_}; }
   void go_back_to(Backup backup);
   [[nodiscard]] WallTime last_written() const { return last_; }
   /// Makes reads return the state at that time, like a lagging replica, until called with nullopt.
@@ -53,6 +56,8 @@ class MemoryStore final : public service::Store {
 
  private:
   WallTime next_time();
+  /// Gives a change that was just made the next number.
+  void number_change(std::string_view collection, const service::StoredRecord& record, const std::string& whole);
   Result<service::Page> page(std::string_view collection, const std::string* whole, std::size_t limit,
                              service::Position before);
   std::optional<Error> charge(const std::optional<service::Charge>& charge);
@@ -66,6 +71,7 @@ class MemoryStore final : public service::Store {
   std::map<std::string, std::vector<service::StoredRecord>, std::less<>> records_;
   std::map<std::string, std::vector<std::string>, std::less<>> wholes_;  ///< the whole that each record is part of
   std::map<std::pair<std::string, std::string>, std::size_t, std::less<>> places_;
+  std::map<service::Position, service::Change> changes_;
   struct Request {
     std::string collection;
     std::size_t place = 0;

@@ -157,6 +157,7 @@ Status serve_mount(CommandContext& context, const Plan& plan, Ready ready) {
   PLAYFS_TRY(std::string state, stack->state_directory());
   state += "/work";
   PLAYFS_CHECK(make_private_directory(state));
+  stack->site().use_events(stack->random());
   vfs::MountFileSystem playground(stack->site(), stack->clock(), stack->executor(), stack->random(),
                                   playground_options(context, plan, std::move(state)));
   fuse::MountOptions options;

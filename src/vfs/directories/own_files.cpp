@@ -71,6 +71,9 @@ Attempt<LookupResult> OwnDirectory::child(const OperationPtr& op, const std::str
         "\n# HELP playfs_requests_total Requests sent to the service, retries included.\n# TYPE playfs_requests_total "
         "counter\n";
     text += "playfs_requests_total " + std::to_string(mount().site().client().health().requests) + "\n";
+    text +=
+        "# HELP playfs_events_live Whether the service tells of changes by itself.\n# TYPE playfs_events_live gauge\n";
+    text += mount().site().events_state().is_live ? "playfs_events_live 1\n" : "playfs_events_live 0\n";
     return snapshot(op, name, std::move(text), now);
   }
   if (is_log(name)) return growing(op, name);
@@ -180,6 +183,7 @@ Json OwnDirectory::status_json() const {
   for (const ProjectId& project : mount().in_use().list()) in_use.emplace_back(project.text());
   const FileSystemOptions& options = mount().options();
   const auto trouble = mount().site().cache_trouble();
+  const auto events = mount().site().events_state();
   return JsonObject{{"schema_version", kSchemaVersion},
                     {"mount_source", options.mount_source},
                     {"site", mount().site().client().site()},
@@ -191,6 +195,8 @@ Json OwnDirectory::status_json() const {
                     {"revision", options.revision ? Json(options.revision->text()) : Json()},
                     {"started", format_iso8601(mount().started())},
                     {"projects_in_use", std::move(in_use)},
+                    {"events", events.is_live ? "live" : "polling"},
+                    {"events_trouble", events.is_live ? Json() : Json(events.why_not)},
                     {"cache_trouble", trouble ? Json(trouble->message) : Json()},
                     {"health", health_json(mount().site().client().health())}};
 }

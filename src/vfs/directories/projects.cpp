@@ -128,7 +128,9 @@ Attempt<LookupResult> ByNameDirectory::child(const OperationPtr& op, const std::
   mount().site().names_were_shown("projects");
   // If older projects are missing from the list, the oldest one listed under a name may be a stranger's.
   if (!project || !mount().site().is_list_whole("projects") || why_not_a_component(project->id)) return nothing();
-  return symlink(op, name, "../" + project->id, project->created_at, mount().refresh_seconds());
+  const double seconds = mount().told_names().given("projects", project->id, shared_from_this(), name,
+                                                    [this] { return mount().site().is_list_told("projects"); });
+  return symlink(op, name, "../" + project->id, project->created_at, seconds);
 }
 
 }  // namespace playfs::vfs

@@ -141,7 +141,7 @@ Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const s
   PLAYFS_ATTEMPT(std::string id, id_of(op, *stem));
   PLAYFS_ATTEMPT(RecordPartPtr part, part_here(mount(), op, view_.collection, id, text_of_record));
   return snapshot(op, name, shown_text_of(mount(), view_.collection, id, text_of_record, *part), created(part->record),
-                  is_immutable(view_.collection) ? kEndless : mount().refresh_seconds());
+                  is_immutable(view_.collection) ? kEndless : until_told(view_.collection, id, name));
 }
 
 Async<RequestAnswer> CollectionDirectory::create(OperationPtr op, std::string text) {
@@ -224,7 +224,7 @@ Attempt<LookupResult> ThreadDirectory::child(const OperationPtr& op, const std::
   PLAYFS_ATTEMPT(RecordPartPtr thread, part_here(mount(), op, "threads", thread_, reduce));
   if (name == "messages.md") return messages(op, name, thread->record);
   return snapshot(op, name, shown_text_of(mount(), "threads", thread_, reduce, *thread), created(thread->record),
-                  mount().refresh_seconds());
+                  until_told("threads", thread_, name));
 }
 
 Async<RequestAnswer> ThreadDirectory::reply(OperationPtr op, std::string text) {
@@ -299,7 +299,7 @@ Attempt<LookupResult> MessagesDirectory::child(const OperationPtr& op, const std
   PLAYFS_ATTEMPT(RecordPartPtr part, part_here(mount(), op, "messages", *stem, text_of_record));
   if (text_field(part->record.fields, "thread") != thread_) return nothing();
   return snapshot(op, name, shown_text_of(mount(), "messages", *stem, text_of_record, *part), created(part->record),
-                  mount().refresh_seconds());
+                  until_told("messages", *stem, name));
 }
 
 }  // namespace playfs::vfs

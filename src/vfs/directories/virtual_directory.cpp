@@ -169,6 +169,11 @@ Attempt<LookupResult> VirtualDirectory::found(const OperationPtr& op, const Node
   return LookupResult{node, reply, entry_timeout};
 }
 
+double VirtualDirectory::until_told(const std::string& collection, const std::string& id, const std::string& name) {
+  return mount().told_names().given(collection, id, shared_from_this(), name,
+                                    [&] { return mount().site().is_record_told(collection, id); });
+}
+
 Attempt<LookupResult> VirtualDirectory::snapshot(const OperationPtr& op, const std::string& name, ShownText text,
                                                  WallTime time, double entry_timeout) {
   auto node = children_.get<SnapshotFile>(

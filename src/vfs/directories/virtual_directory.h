@@ -107,6 +107,9 @@ class VirtualDirectory : public Node {
                      name, [](const Kind&) { return true; }, made),
                  kEndless);
   }
+  /// How long the kernel may keep `name`, which shows the record just fetched. It is invalidated when the service tells
+  /// of a change.
+  [[nodiscard]] double until_told(const std::string& collection, const std::string& id, const std::string& name);
   Children& children() { return children_; }
   /// Builds a fixed listing, numbering its positions.
   static ListedNames fixed_names(std::initializer_list<std::pair<const char*, mode_t>> names);

@@ -8,6 +8,7 @@ namespace {
 
 Attempt<ListPtr> list_or_fetch(Mount& mount, const OperationPtr& op, const std::string& collection, bool any_age) {
   const std::string fact = "listed/" + collection;
+  mount.site().follow_list(collection);
   ListPtr here = mount.site().try_list(collection);
   if (here && (any_age || op->noted(fact) || op->noted(kGoesOn))) return here;
   const auto patience = here ? mount.site().patience().left_for(collection) : std::nullopt;
@@ -25,7 +26,7 @@ Attempt<ListPtr> list_or_fetch(Mount& mount, const OperationPtr& op, const std::
 }  // namespace
 
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection) {
-  return list_or_fetch(mount, op, collection, false);
+  return list_or_fetch(mount, op, collection, mount.site().is_list_told(collection));
 }
 
 Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::string& collection) {

@@ -83,6 +83,7 @@ Attempt<RecordPartPtr> part_here(Mount& mount, const OperationPtr& op, const std
   };
   PLAYFS_ATTEMPT(RecordPartPtr known, stored_part(mount, op, collection, id, reduce));
   if (!known) return missing(std::move(ask));
+  if (mount.site().is_record_told(collection, id)) return known;
   const std::string what = collection + "/" + id, fact = "asked/" + what;
   const auto patience = mount.site().patience().left_for(what);
   if (!patience || op->noted(fact)) return known;
@@ -147,8 +148,18 @@ void fetch_parts(Mount& mount, const OperationPtr& op, const Asked& asked, conte
       };
       return off_thread(mount, mount.large(), std::move(again))(cancel, std::move(done));
     }
-    if (part.part) op->hold(asked.stored_name_of(id), std::move(part.part));
-    else all_known = false;
+    if (!part.part) {
+      all_known = false;
+    } else if (mount.site().is_record_told(asked.collection, id)) {
+      op->hold(name, std::move(part.part));
+      wanted.pop_back();
+    } else {
+      op->hold(asked.stored_name_of(id), std::move(part.part));
+    }
+  }
+  if (wanted.empty()) {
+    op->note(asked.fact);
+    return done({});
   }
   Ask ask = ask_for_records(mount, op, asked, std::move(wanted));
   if (!all_known) return ask(cancel, std::move(done));

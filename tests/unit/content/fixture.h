@@ -52,6 +52,7 @@ class FakeService final : public net::Transport {
   bool away = false;  ///< no response ever comes
   bool etags = false;
   std::size_t breadth = 64;
+  bool offers_events = false;
   /// Responses for a target, instead of its record.
   std::map<std::string, std::string> instead;
 
@@ -67,6 +68,20 @@ class FakeService final : public net::Transport {
   void send(HttpRequest request, net::Deadline, CancelToken, Callback<HttpResponse> done) override {
     targets_.push_back(request.target);
     waiting_.push_back({std::move(request), std::move(done)});
+  }
+  void stream(HttpRequest request, net::StreamLimits, CancelToken, net::StreamReceiver receiver) override {
+    stream_targets.push_back(request.target);
+    stream_.emplace(std::move(receiver));
+    if (!stream_->begun({200, {{"Content-Type", "text/event-stream"}}, ""})) lose_stream();
+  }
+  std::vector<std::string> stream_targets;
+  [[nodiscard]] bool has_stream() const { return stream_.has_value(); }
+  void push(const std::string& events) {
+    if (!stream_->piece(events)) lose_stream();
+  }
+  void lose_stream() {
+    auto receiver = std::exchange(stream_, std::nullopt);
+    receiver->ended(fail(ErrorCode::unreachable, "lost"));
   }
   [[nodiscard]] std::size_t width() const override { return breadth; }
   [[nodiscard]] const std::string& origin() const override { return origin_; }
@@ -85,6 +100,7 @@ class FakeService final : public net::Transport {
   /// What the service says to it now.
   [[nodiscard]] HttpResponse answer(const HttpRequest& request) const {
     if (auto other = instead.find(request.target); other != instead.end()) return {200, {}, other->second};
+    if (offers_events && request.target == "/.site/data") return {200, {}, R"({"events":"/.site/events"})"};
     const std::string base = "/.site/data/";
     std::string rest = request.target.substr(std::min(base.size(), request.target.size()));
     const auto query = rest.find('?');
@@ -139,6 +155,7 @@ class FakeService final : public net::Transport {
   bool held_ = false;
   std::vector<std::string> targets_;
   std::deque<Waiting> waiting_;
+  std::optional<net::StreamReceiver> stream_;
 };
 
 class SiteTest : public testing::Test {

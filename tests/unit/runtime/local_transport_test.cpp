@@ -1,9 +1,12 @@
 #include "runtime/local_transport.h"
 
+#include <mutex>
+
 #include <gtest/gtest.h>
 
 #include "base/await.h"
 #include "runtime/local_playground.h"
+#include "support/eventually.h"
 #include "support/manual_time.h"
 #include "support/temporary_directory.h"
 
@@ -49,6 +52,76 @@ TEST_F(LocalTransportTest, CarriesRequestsToTheServiceWithItsRules) {
   EXPECT_EQ(post({{"Origin", transport->origin()}}), 200);
   EXPECT_EQ(post({{"Origin", "https://example.org"}}), 403);
   EXPECT_EQ(post({}), 403);
+}
+
+/// What a stream has brought so far. Shared with the feed's thread.
+struct Brought {
+  std::mutex mutex;
+  int status = 0;
+  std::string text;
+  std::optional<Status> end;
+
+  bool has(std::string_view part) {
+    std::lock_guard lock(mutex);
+    return text.find(part) != std::string::npos;
+  }
+  bool has_ended() {
+    std::lock_guard lock(mutex);
+    return end.has_value();
+  }
+};
+
+net::StreamReceiver receiver_of(const std::shared_ptr<Brought>& brought) {
+  net::StreamReceiver receiver;
+  receiver.begun = [brought](const HttpResponse& response) {
+    std::lock_guard lock(brought->mutex);
+    brought->status = response.status;
+    return true;
+  };
+  receiver.piece = [brought](std::string_view piece) {
+    std::lock_guard lock(brought->mutex);
+    EXPECT_FALSE(brought->end);
+    brought->text += piece;
+    return true;
+  };
+  receiver.ended = [brought](Status status) {
+    std::lock_guard lock(brought->mutex);
+    EXPECT_FALSE(brought->end) << "ended twice";
+    brought->end = std::move(status);
+  };
+  return receiver;
+}
+
+TEST_F(LocalTransportTest, TellsOfChangesUntilItIsCancelled) {
+  ThreadPool pool(2);
+  auto transport =
+      std::make_unique<LocalTransport>(playground->service(), playground->store().site_id(), pool, &playground->feed());
+  auto brought = std::make_shared<Brought>(), left = std::make_shared<Brought>(), other = std::make_shared<Brought>();
+  CancelSource source;
+  transport->stream({"GET", "/.site/events", {}, {}}, {}, source.token(), receiver_of(brought));
+  transport->stream({"GET", "/.site/events", {}, {}}, {}, {}, receiver_of(left));
+  transport->stream({"GET", "/.site/nothing", {}, {}}, {}, {}, receiver_of(other));
+  ASSERT_TRUE(test::eventually([&] { return brought->has("event: hello") && left->has("event: hello"); }));
+  EXPECT_EQ(brought->status, 200);
+  for (int i = 0; i < 3; ++i) {
+    auto response = await<HttpResponse>([&](auto done) {
+      transport->send({"POST",
+                       "/.site/data/projects",
+                       {{"Origin", transport->origin()}},
+                       "{\"name\":\"p" + std::to_string(i) + "\"}"},
+                      {}, {}, std::move(done));
+    });
+    ASSERT_TRUE(response && response->status == 200);
+    auto has_all = [&] { return brought->has("id: " + playground->store().site_id()) && brought->has("projects"); };
+    ASSERT_TRUE(test::eventually(has_all));
+  }
+  source.cancel();
+  EXPECT_TRUE(test::eventually([&] { return brought->has_ended(); }));
+  EXPECT_TRUE(test::eventually([&] { return other->has_ended(); }));
+  EXPECT_EQ(other->status, 404);
+  EXPECT_FALSE(left->has_ended());
+  transport.reset();
+  EXPECT_TRUE(left->has_ended());
 }
 
 TEST_F(LocalTransportTest, NeverAnswersOnTheSendersThread) {

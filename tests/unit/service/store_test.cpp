@@ -234,6 +234,7 @@ TEST_F(StoreTest, AStoreOfTheVersionBeforeIsBroughtUpToDate) {
   ASSERT_TRUE(database);
   ASSERT_TRUE(
       database->execute("DROP INDEX records_of_whole; ALTER TABLE records DROP COLUMN belongs_to;"
+                        "DROP INDEX records_by_change; ALTER TABLE records DROP COLUMN changed;"
                         "PRAGMA user_version = 3"));
   EXPECT_EQ(check_store(directory / "s.db").error().code, ErrorCode::not_supported);
   auto store = open();

@@ -1,0 +1,135 @@
+// Names in lists, and records that we created.
+#include <algorithm>
+#include <unordered_map>
+
+#include "content/lists.h"
+
+namespace playfs::content {
+
+namespace {
+
+constexpr std::size_t kLongestName = 1'000;  // bytes; longer than any path component, and up to 100,000 names are kept
+/// Records that we created, kept until a page has shown them.
+constexpr std::size_t kMostCreated = 1'000;
+
+/// Empty if longer than `most`. Not truncated: a string that once held it would keep its memory.
+std::string text_of(const Record& record, std::string_view name, std::size_t most) {
+  const Json* value = record.fields.find(name);
+  const std::string* text = value ? value->string() : nullptr;
+  return text && text->size() <= most ? *text : std::string();
+}
+
+}  // namespace
+
+Listed Lists::listed(const std::string& collection, const Record& record) {
+  Listed item{record.id,
+              parse_iso8601(record.created_at).value_or(WallTime{}),
+              {},
+              text_of(record, collection == "messages" ? "thread" : "project", kMaxIdLength)};
+  if (collection == "agents") item.name = text_of(record, "handle", kLongestName);
+  if (item.name.empty()) item.name = text_of(record, "name", kLongestName);
+  if (item.name.empty()) item.name = text_of(record, "title", kLongestName);
+  return item;
+}
+
+bool Lists::never_renamed(const std::string& collection) {
+  return collection == "revisions" || collection == "messages" || collection == "file_chunks";
+}
+
+void Lists::created(const std::string& collection, const Record& record) {
+  {
+    MutexLock lock(mutex_);
+    auto found = lists_.find(collection);
+    if (found == lists_.end()) return;  // nothing has used the list
+    List& list = found->second;
+    auto is_it = [&](const Listed& item) { return item.id == record.id; };
+    if (list.read &&
+        std::any_of(list.read->begin(),
+                    list.read->begin() + std::min<std::ptrdiff_t>(kPageSize, std::ssize(*list.read)), is_it))
+      return;
+    list.created.insert(list.created.begin(), {listed(collection, record), context_.clock.steady()});
+    if (list.created.size() > kMostCreated) list.created.pop_back();
+    list.show();
+  }
+  tell(collection);
+}
+
+void Lists::seen(const std::string& collection, const Record& record) {
+  rename(collection, {listed(collection, record)});
+}
+
+void Lists::rename(const std::string& collection, const std::vector<Listed>& now) {
+  std::unordered_map<std::string_view, const Listed*> by_id;
+  for (const Listed& item : now) by_id.emplace(item.id, &item);
+  auto other = [&](const Listed& known) -> const Listed* {
+    auto found = by_id.find(known.id);
+    return found == by_id.end() || *found->second == known ? nullptr : found->second;
+  };
+  std::vector<Listed> renamed;
+  ListPtr all;
+  bool is_cut = false;
+  {
+    MutexLock lock(mutex_);
+    auto found = lists_.find(collection);
+    if (found == lists_.end() || !found->second.read) return;
+    List& list = found->second;
+    for (Created& own : list.created)
+      if (const Listed* item = other(own.item)) own.item = *item;
+    for (const Listed& known : *list.read)
+      if (const Listed* item = other(known)) renamed.push_back(*item);
+    if (renamed.empty()) return;
+    auto items = *list.read;
+    for (Listed& known : items)
+      if (const Listed* item = other(known)) known = *item;
+    is_cut = cut(items) && !std::exchange(list.is_cut, true);
+    list.read = all = std::make_shared<const std::vector<Listed>>(std::move(items));
+    list.show();
+  }
+  if (!context_.records.extend_list(context_.site, collection, all->front().id, renamed))
+    context_.records.replace_list(context_.site, collection, *all);
+  if (is_cut) tell_cut(collection, all->size());
+  tell(collection);
+}
+
+void Lists::names_were_shown(const std::string& collection) {
+  if (never_renamed(collection)) return;
+  std::string cursor;
+  {
+    MutexLock lock(mutex_);
+    List& list = lists_[collection];
+    cursor = list.further.empty() ? list.behind : list.further;
+    if (cursor.empty()) return;
+    const SteadyTime now = context_.clock.steady();
+    if (!list.looked_further) list.looked_further = now;
+    if (list.is_looking_further || now - *list.looked_further < context_.options.refresh) return;
+    list.is_looking_further = true;
+    list.looked_further = now;
+  }
+  context_.client.list_records(
+      collection, kPageSize, std::move(cursor), context_.gate->closing(),
+      context_.answered<wire::RecordPage>([this, collection](const Result<wire::RecordPage>& page) {
+        {
+          MutexLock lock(mutex_);
+          List& list = lists_[collection];
+          list.is_looking_further = false;
+          // Beyond the oldest retained record there is nothing to update.
+          const bool is_past_end = page && !page->records.empty() && list.read && !list.read->empty() &&
+                                   listed(collection, page->records.front()).created_at < list.read->back().created_at;
+          list.further = page && !is_past_end ? page->next_cursor : "";
+        }
+        if (!page) return;
+        std::vector<Listed> now;
+        for (const Record& record : page->records) now.push_back(listed(collection, record));
+        rename(collection, now);
+      }));
+}
+
+void Lists::look_at(const std::string& collection, const std::vector<std::string>& ids) {
+  for (const std::string& id : ids)
+    context_.client.get_record(collection, id, context_.gate->closing(),
+                               context_.answered<Record>([this, collection](const Result<Record>& record) {
+                                 if (record) seen(collection, *record);
+                               }));
+}
+
+}  // namespace playfs::content

@@ -1,0 +1,92 @@
+// Lists that the service tells of changes to.
+#include <algorithm>
+
+#include "content/lists.h"
+
+namespace playfs::content {
+
+namespace {
+/// Changes that are remembered until a reading has shown them.
+constexpr std::size_t kMostAwaited = 1'000;
+}  // namespace
+
+bool Lists::is_told(const std::string& collection) {
+  MutexLock lock(mutex_);
+  auto found = lists_.find(collection);
+  return found != lists_.end() && is_told(found->second);
+}
+
+void Lists::follow(const std::string& collection) {
+  MutexLock lock(mutex_);
+  lists_[collection].followed_at = context_.clock.steady();
+}
+
+bool Lists::is_followed(const List& list) const {
+  return list.followed_at && context_.clock.steady() - *list.followed_at < context_.options.in_use;
+}
+
+bool Lists::List::shows_lately(const std::string& id) const {
+  auto end = read->begin() + std::min<std::ptrdiff_t>(kPageSize, std::ssize(*read));
+  return std::any_of(created.begin(), created.end(), [&](const Created& own) { return own.item.id == id; }) ||
+         std::any_of(read->begin(), end, [&](const Listed& item) { return item.id == id; });
+}
+
+void Lists::heard(const std::string& collection, const std::string& id) {
+  bool tells = false;
+  {
+    MutexLock lock(mutex_);
+    auto found = lists_.find(collection);
+    if (found == lists_.end()) return;  // nothing has used the list
+    List& list = found->second;
+    if (list.read && never_renamed(collection) && list.shows_lately(id)) return;
+    tells = list.read && list.awaited.empty() && !is_followed(list);
+    if (list.awaited.size() < kMostAwaited || list.awaited.contains(id)) list.awaited[id] = ++events_;
+  }
+  // Nobody reads it now, but the kernel may have a listing of it.
+  if (tells) tell(collection);
+}
+
+void Lists::bring_up() {
+  std::vector<std::string> collections;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [collection, list] : lists_)
+      if (list.read && is_followed(list) && !is_told(list)) collections.push_back(collection);
+  }
+  for (const std::string& collection : collections) bring_up(collection);
+}
+
+void Lists::bring_up(const std::string& collection) {
+  std::uint64_t before = 0;
+  {
+    MutexLock lock(mutex_);
+    List& list = lists_[collection];
+    if (is_told(list) || std::exchange(list.is_brought_up, true)) return;
+    before = list.readings;
+  }
+  get(collection, {}, context_.guarded([this, collection, before](const Result<ListPtr>&) {
+    bool was_read = false;
+    {
+      MutexLock lock(mutex_);
+      List& list = lists_[collection];
+      list.is_brought_up = false;
+      was_read = list.readings != before;
+    }
+    // The next reader asks again.
+    if (!was_read) return tell(collection);
+    // Events may have come meanwhile, and the reading may have begun before this one was wanted.
+    if (context_.live.period() != 0) bring_up(collection);
+  }));
+}
+
+void Lists::missed() {
+  std::vector<std::string> collections;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [collection, list] : lists_)
+      if (list.read && !is_followed(list)) collections.push_back(collection);
+  }
+  for (const std::string& collection : collections) tell(collection);
+}
+
+}  // namespace playfs::content

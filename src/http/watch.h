@@ -1,0 +1,14 @@
+// Events as an answer of the listener: what the service says of a watcher, and a subscription to the feed. Thread-safe.
+#pragma once
+
+#include "base/http.h"
+#include "http/answer.h"
+#include "service/change_feed.h"
+#include "service/service.h"
+
+namespace playfs::http {
+
+/// REQUIRES: `service.is_watch(request)`; `feed` is the service's, and outlives the listener.
+Answer watch(const service::Service& service, service::ChangeFeed& feed, const HttpRequest& request);
+
+}  // namespace playfs::http

@@ -1,0 +1,246 @@
+#include "service/change_feed.h"
+
+#include <algorithm>
+#include <charconv>
+#include <list>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "model/json.h"
+#include "service/collections.h"
+#include "wire/json.h"
+
+namespace playfs::service {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::size_t kPage = 256;
+constexpr std::size_t kLargestText = 64 * 1024;
+/// Pages read at one go, so that subscribers far behind do not hold up the others.
+constexpr std::size_t kPagesAtOnce = 16;
+constexpr std::chrono::minutes kBetweenComplaints{1};
+constexpr std::size_t kLongestSiteId = 64;
+
+}  // namespace
+
+std::string print_change_cursor(std::string_view site_id, Position number) {
+  return std::string(site_id) + '.' + std::to_string(number);
+}
+
+std::optional<ChangeCursor> parse_change_cursor(std::string_view text) {
+  const auto dot = text.find('.');
+  if (dot == std::string_view::npos || dot == 0 || dot > kLongestSiteId) return std::nullopt;
+  const std::string_view site = text.substr(0, dot);
+  const std::string_view digits = text.substr(dot + 1);
+  const bool is_plain = std::all_of(
+      site.begin(), site.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  Position number = 0;
+  const char* end = digits.data() + digits.size();
+  auto [stop, error] = std::from_chars(digits.data(), end, number);
+  if (!is_plain || error != std::errc() || stop != end || number < 0) return std::nullopt;
+  if (print_change_cursor(site, number) != text) return std::nullopt;
+  return ChangeCursor{std::string(site), number};
+}
+
+std::string print_change(std::string_view site_id, const Change& change) {
+  JsonObject data{
+      {"collection", change.collection}, {"id", change.id}, {"updated_at", format_iso8601(change.updated_at)}};
+  const Collection* collection = find_collection(change.collection);
+  if (collection && !change.belongs_to.empty()) data.append(std::string(collection->belongs_by), change.belongs_to);
+  // JSON has no line breaks, so a field takes one line.
+  return "id: " + print_change_cursor(site_id, change.number) +
+         "\nevent: change\ndata: " + wire::to_text(Json(std::move(data))) + "\n\n";
+}
+
+struct ChangeFeed::Subscriber {
+  Subscriber(Take to, Position after) : take(std::move(to)), position(after) {}
+  const Take take;
+  // Guarded by the state's mutex.
+  Position position;
+  bool wants_more = true;
+  steady_clock::time_point last = steady_clock::now();  ///< when it last got something
+  std::list<std::shared_ptr<Subscriber>>::iterator place;
+};
+
+/// What the feed and its subscriptions share. `run` is the feed's thread.
+struct ChangeFeed::State {
+  State(Store& from, Timing times) : store(from), timing(times) {}
+
+  using Subscribers = std::vector<std::shared_ptr<Subscriber>>;
+
+  void wake() PLAYFS_REQUIRES(mutex) {
+    woken = true;
+    changed.notify_one();
+  }
+
+  void run();
+  /// Waits until there may be something to do; false at the end.
+  bool wait();
+  /// Whether anybody got anything.
+  Result<bool> serve_all();
+  /// Those that wait for a text, by position; and those that have got none for long.
+  void collect(std::map<Position, Subscribers>& behind, Subscribers& silent);
+  Status serve(Position position, const Subscribers& group);
+  void give(const Subscribers& group, const Text& text, std::optional<Position> end);
+
+  Store& store;
+  const Timing timing;
+  const Text heartbeat = std::make_shared<const std::string>(":\n\n");
+  std::thread thread;
+
+  Mutex mutex;
+  Condition changed;  ///< for the thread while it waits for something to do
+  Condition ended;    ///< for the thread while it rests
+  std::list<std::shared_ptr<Subscriber>> subscribers PLAYFS_GUARDED_BY(mutex);
+  Position newest PLAYFS_GUARDED_BY(mutex) = 0;  ///< as far as the thread knows
+  bool woken PLAYFS_GUARDED_BY(mutex) = false;
+  bool ending PLAYFS_GUARDED_BY(mutex) = false;
+
+  // For the thread alone.
+  Position stopped_at = 0;  ///< the position served last, where the next turn of those behind goes on
+  std::optional<steady_clock::time_point> complained;
+};
+
+void ChangeFeed::State::run() {
+  while (wait()) {
+    auto served = serve_all();
+    if (!served && (!complained || steady_clock::now() - *complained >= kBetweenComplaints)) {
+      complained = steady_clock::now();
+      log_warning("changes cannot be read: " + served.error().message);
+    }
+    if (served && !*served) continue;
+    const auto end = steady_clock::now() + (served ? timing.rest : timing.retry);
+    MutexLock lock(mutex);
+    for (auto now = steady_clock::now(); !ending && now < end; now = steady_clock::now())
+      ended.wait_for(mutex, end - now);
+  }
+}
+
+bool ChangeFeed::State::wait() {
+  MutexLock lock(mutex);
+  while (!ending && subscribers.empty()) changed.wait(mutex);
+  const auto end = steady_clock::now() + timing.poll;
+  for (auto now = steady_clock::now(); !ending && !woken && now < end; now = steady_clock::now())
+    changed.wait_for(mutex, end - now);
+  woken = false;
+  return !ending;
+}
+
+Result<bool> ChangeFeed::State::serve_all() {
+  PLAYFS_TRY(Position last_number, store.newest_change());
+  {
+    MutexLock lock(mutex);
+    newest = last_number;
+  }
+  std::map<Position, Subscribers> behind;
+  Subscribers silent;
+  collect(behind, silent);
+  give(silent, heartbeat, std::nullopt);
+  if (behind.empty()) return !silent.empty();
+
+  // First those who are up to date but for the latest changes, then the others in turns.
+  auto foremost = std::prev(behind.end());
+  PLAYFS_CHECK(serve(foremost->first, foremost->second));
+  behind.erase(foremost);
+  auto next = behind.lower_bound(stopped_at);
+  for (std::size_t pages = 1; pages < kPagesAtOnce && !behind.empty(); ++pages) {
+    if (next == behind.begin()) next = behind.end();
+    --next;
+    stopped_at = next->first;
+    PLAYFS_CHECK(serve(next->first, next->second));
+    next = behind.erase(next);
+  }
+  if (behind.empty()) return true;
+  MutexLock lock(mutex);
+  wake();
+  return true;
+}
+
+void ChangeFeed::State::collect(std::map<Position, Subscribers>& behind, Subscribers& silent) {
+  const auto now = steady_clock::now();
+  MutexLock lock(mutex);
+  for (const auto& each : subscribers) {
+    if (!each->wants_more) continue;
+    if (each->position < newest) behind[each->position].push_back(each);
+    else if (now - each->last >= timing.heartbeat) silent.push_back(each);
+  }
+}
+
+Status ChangeFeed::State::serve(Position position, const Subscribers& group) {
+  PLAYFS_TRY(auto changes, store.changes(position, kPage));
+  if (changes.empty()) return {};
+  std::string text;
+  for (const Change& change : changes) {
+    text += print_change(store.site_id(), change);
+    position = change.number;
+    if (text.size() >= kLargestText) break;
+  }
+  give(group, std::make_shared<const std::string>(std::move(text)), position);
+  return {};
+}
+
+void ChangeFeed::State::give(const Subscribers& group, const Text& text, std::optional<Position> end) {
+  if (group.empty()) return;
+  const auto now = steady_clock::now();
+  {
+    MutexLock lock(mutex);
+    for (const auto& each : group) {
+      each->wants_more = false;
+      each->last = now;
+      if (end) each->position = *end;
+    }
+  }
+  for (const auto& each : group) each->take(text);
+}
+
+ChangeFeed::Subscription::Subscription(std::shared_ptr<State> state, std::shared_ptr<Subscriber> subscriber)
+    : state_(std::move(state)), subscriber_(std::move(subscriber)) {}
+
+ChangeFeed::Subscription::~Subscription() {
+  MutexLock lock(state_->mutex);
+  state_->subscribers.erase(subscriber_->place);
+}
+
+void ChangeFeed::Subscription::more() {
+  MutexLock lock(state_->mutex);
+  subscriber_->wants_more = true;
+  if (subscriber_->position < state_->newest) state_->wake();
+}
+
+ChangeFeed::ChangeFeed(Store& store, Timing timing) : state_(std::make_shared<State>(store, timing)) {
+  state_->thread = std::thread([state = state_.get()] { state->run(); });
+}
+
+ChangeFeed::~ChangeFeed() {
+  {
+    MutexLock lock(state_->mutex);
+    state_->ending = true;
+    state_->changed.notify_one();
+    state_->ended.notify_one();
+  }
+  state_->thread.join();
+}
+
+void ChangeFeed::look() {
+  MutexLock lock(state_->mutex);
+  if (!state_->subscribers.empty()) state_->wake();
+}
+
+std::unique_ptr<ChangeFeed::Subscription> ChangeFeed::subscribe(Position after, Take take) {
+  auto subscriber = std::make_shared<Subscriber>(std::move(take), after);
+  MutexLock lock(state_->mutex);
+  subscriber->place = state_->subscribers.insert(state_->subscribers.end(), subscriber);
+  state_->wake();
+  return std::make_unique<Subscription>(state_, subscriber);
+}
+
+Store& ChangeFeed::store() const { return state_->store; }
+
+}  // namespace playfs::service

@@ -1,0 +1,70 @@
+// Service: events, which tell who listens what has changed.
+#include <exception>
+#include <utility>
+
+#include "service/conditional.h"
+#include "service/service.h"
+
+namespace playfs::service {
+
+namespace {
+
+/// Where a client wants to go on. A browser that reconnects sends the header, to the address it began with.
+std::optional<std::string_view> cursor_of(const Target& target, const HttpRequest& request) {
+  auto header = request.headers.get("Last-Event-ID");
+  if (header && !header->empty()) return header;
+  auto parameter = target.parameter("after");
+  if (parameter && parameter->empty()) return std::nullopt;
+  return parameter;
+}
+
+}  // namespace
+
+bool Service::is_watch(const HttpRequest& request) const {
+  return feed_ && request.target.substr(0, request.target.find('?')) == events_path_;
+}
+
+Watch Service::watch(const HttpRequest& request) const {
+  try {
+    if (!site_.answers_for(request.headers.get("Host").value_or("")))
+      return {refuse(421, "misdirected", "this host does not belong to this site"), std::nullopt};
+    auto target = parse_target(request.target);
+    if (!target) return {answer(fail(std::move(target).error())), std::nullopt};
+    return route_events(*target, request);
+  } catch (const std::exception& exception) {
+    return {answer(fail(ErrorCode::internal, std::string("exception: ") + exception.what())), std::nullopt};
+  }
+}
+
+Watch Service::route_events(const Target& target, const HttpRequest& request) const {
+  const std::string allow = "GET, OPTIONS";
+  if (request.method == "OPTIONS") return {preflight_answer(allow, is_public(request)), std::nullopt};
+  if (request.method != "GET")
+    return {refuse(405, "method_not_allowed", "only GET is allowed here", allow), std::nullopt};
+
+  std::optional<ChangeCursor> cursor;
+  if (auto text = cursor_of(target, request)) {
+    cursor = parse_change_cursor(*text);
+    if (!cursor)
+      return {readable(refuse({ErrorCode::invalid_argument, "after must be the id of an event, unchanged", {}},
+                              {{"parameter", "after"}}),
+                       request),
+              std::nullopt};
+  }
+  auto newest = store_.newest_change();
+  if (!newest) return {readable(fail(std::move(newest).error()), request), std::nullopt};
+  // A number that has not been given yet is one of another copy of this store: since then it was restored.
+  const bool is_known = !cursor || (cursor->site_id == store_.site_id() && cursor->number <= *newest);
+  const Position after = cursor && is_known ? cursor->number : *newest;
+
+  HttpResponse response;
+  response.status = 200;
+  // The last header is for proxies like nginx, which would hold the events back.
+  response.headers = {
+      {"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
+  response.body = "retry: 1000\nid: " + print_change_cursor(store_.site_id(), after) +
+                  "\nevent: " + (is_known ? "hello" : "reset") + "\ndata: {}\n\n";
+  return {readable(std::move(response), request), after};
+}
+
+}  // namespace playfs::service

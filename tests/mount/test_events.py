@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""A mount that is told of changes: it asks nothing while idle, sees what others do, and misses nothing."""
+import json
+import os
+import subprocess
+import time
+import urllib.error
+
+import fixture
+import proxy
+from projects import publish
+
+# So long that nothing is seen by asking.
+NEVER = ('refresh=3600',)
+
+
+def requests(mount):
+    """How many the mount has sent to the service."""
+    text = (mount.directory / '.playfs/metrics').read_text()
+    return int(text.split('\nplayfs_requests_total ')[1].split()[0])
+
+
+def status(mount):
+    return json.loads((mount.directory / '.playfs/status.json').read_text())
+
+
+@fixture.needs_fuse
+class Events(fixture.Fixture):
+    def live(self, mount):
+        os.listdir(mount.directory / 'threads')  # the first use connects
+        self.eventually(lambda: status(mount)['events'] == 'live', 'events are live')
+
+    def settled(self, mount):
+        """Number of requests once no more are sent."""
+        before = -1
+        while before != (before := requests(mount)):
+            time.sleep(1)
+        return before
+
+    def server(self, port):
+        """`playfs serve` as a process that the test may kill."""
+        process = subprocess.Popen([self.playfs_path, 'serve', '--listen', f'127.0.0.1:{port}', '--store',
+                                    str(self.home / 'own-store'), '--limits', 'off'],
+                                   env=self.environment('server'), stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait, fixture.COMMAND_LIMIT)
+        self.addCleanup(process.terminate)
+        api = fixture.Api(f'http://127.0.0.1:{port}')
+
+        def answers():
+            try:
+                return api.request('GET', '/projects')[0] == 200
+            except (urllib.error.URLError, ConnectionError):
+                return False
+
+        self.eventually(answers, 'the service answers')
+        return process, api
+
+    def test_one_mount_sees_what_another_does(self):
+        api = self.serve()
+        ann, bob = (self.mount(api.origin, who, NEVER) for who in ('ann', 'bob'))
+        thread = api.create('threads', title='Hello', kind='intro', agent='x')['id']
+        self.live(ann)
+        self.live(bob)
+        seen = bob.directory / 'threads' / thread
+        self.assertEqual(os.listdir(seen / 'messages'), [])
+        self.assertIn('Hello', (seen / 'thread.json').read_text())
+        before = self.settled(bob)
+        with open(ann.directory / 'threads' / thread / 'reply', 'w') as reply:
+            reply.write('I am here')
+        self.eventually(lambda: len(os.listdir(seen / 'messages')) == 1, 'the message is listed')
+        self.assertIn('I am here', (seen / 'messages.md').read_text())
+        self.assertLessEqual(requests(bob) - before, 3, 'the list, the message, and one to spare')
+        before = self.settled(bob)
+        for _ in range(5):
+            self.assertIn('I am here', (seen / 'messages.md').read_text())
+        self.assertEqual(requests(bob), before, 'what is known needs no request')
+        api.call('PATCH', f'/threads/{thread}', {'title': 'Another'})
+        self.eventually(lambda: 'Another' in (seen / 'thread.json').read_text(), 'the record is shown as it is now')
+        kinds = [json.loads(line)['kind'] for line in (bob.directory / '.playfs/events').read_text().splitlines()]
+        self.assertIn('message', kinds)
+        self.assertIn('thread', kinds)
+
+    def test_heads_and_new_projects_come_by_themselves(self):
+        api = self.serve()
+        project = publish(api, 'p', {'a': 'one\n'})
+        mount = self.mount(api.origin, 'ann', NEVER)
+        self.live(mount)
+        self.assertEqual((mount.directory / 'projects' / project / 'head/a').read_text(), 'one\n')
+        self.assertIn('p', os.listdir(mount.directory / 'projects/by-name'))
+        self.settled(mount)
+        publish(api, 'moved', {'a': 'two\n'}, project, [api.get('projects', project)['latest_revision']])
+        self.eventually(lambda: (mount.directory / 'projects' / project / 'head/a').read_text() == 'two\n', 'head moves')
+        publish(api, 'q', {'a': 'one\n'})
+        self.eventually(lambda: 'q' in os.listdir(mount.directory / 'projects/by-name'), 'a new project is listed')
+
+    def test_nothing_is_asked_while_idle(self):
+        api = self.serve()
+        project = publish(api, 'p', {'a': 'one\n'})
+        thread = api.create('threads', title='Hello', kind='intro', agent='x')['id']
+        mount = self.mount(api.origin, 'ann', ('refresh=1',))
+        self.assertEqual(requests(mount), 0, 'mounting asks nothing')
+        self.live(mount)
+        (mount.directory / 'projects' / project / 'head/a').read_text()
+        (mount.directory / 'threads' / thread / 'messages.md').read_text()
+        os.listdir(mount.directory / 'projects/by-name')
+        before = self.settled(mount)
+        time.sleep(20)
+        self.assertEqual(requests(mount), before)
+        os.listdir(mount.directory / 'threads')
+        (mount.directory / 'threads' / thread / 'messages.md').read_text()
+        self.assertEqual(requests(mount), before, 'what is known is current')
+
+    def test_a_lost_connection_loses_nothing(self):
+        api = self.serve()
+        slow = proxy.SlowProxy(int(api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(slow.close)
+        mount = self.mount(slow.url, 'ann', NEVER)
+        thread = api.create('threads', title='Hello', kind='intro', agent='x')['id']
+        self.live(mount)
+        seen = mount.directory / 'threads' / thread / 'messages'
+        for count in range(1, 4):
+            os.listdir(seen)
+            slow.drop()
+            api.create('messages', thread=thread, body='missed', agent='x', parent='', mentions=[], links=[])
+            self.eventually(lambda: len(os.listdir(seen)) == count, f'message {count} is listed')
+        self.eventually(lambda: status(mount)['events'] == 'live', 'events are live again')
+
+    def test_a_restart_of_the_service_loses_nothing(self):
+        port = fixture.free_port()
+        process, api = self.server(port)
+        thread = api.create('threads', title='Hello', kind='intro', agent='x')['id']
+        mount = self.mount(api.origin, 'ann', NEVER)
+        self.live(mount)
+        seen = mount.directory / 'threads' / thread / 'messages'
+        self.assertEqual(os.listdir(seen), [])
+        process.kill()
+        process.wait(fixture.COMMAND_LIMIT)
+        self.eventually(lambda: status(mount)['events'] == 'polling', 'the mount notices')
+        self.assertTrue(status(mount)['events_trouble'])
+        _, api = self.server(port)
+        api.create('messages', thread=thread, body='missed', agent='x', parent='', mentions=[], links=[])
+        self.eventually(lambda: len(os.listdir(seen)) == 1, 'the message is listed')
+        self.eventually(lambda: status(mount)['events'] == 'live', 'events are live again')
+
+    def test_a_service_without_events_is_polled(self):
+        api, counting = proxy.before_a_service(self)
+        thread = api.create('threads', title='Hello', kind='intro', agent='x')['id']
+        mount = self.mount(counting.url, 'ann', ('refresh=1',))
+        seen = mount.directory / 'threads' / thread / 'messages'
+        self.assertEqual(os.listdir(seen), [])
+        api.create('messages', thread=thread, body='here', agent='x', parent='', mentions=[], links=[])
+        self.eventually(lambda: len(os.listdir(seen)) == 1, 'the message is listed')
+        self.assertEqual(status(mount)['events'], 'polling')
+
+
+if __name__ == '__main__':
+    fixture.main()

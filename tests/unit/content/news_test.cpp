@@ -1,0 +1,336 @@
+// A Site whose service tells of changes: what is not asked for, what is asked once, and what an outage costs.
+#include <gmock/gmock.h>
+
+#include "fixture.h"
+
+namespace playfs::content {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class NewsTest : public SiteTest {
+ protected:
+  NewsTest() {
+    service_.offers_events = true;
+    site_->use_events(random_);
+  }
+  ~NewsTest() override {
+    site_.reset();  // before the service forgets its stream
+  }
+
+  void hello() { service_.push("retry: 1000\nid: s.1\nevent: hello\ndata: {}\n\n"); }
+  static std::string change(const std::string& collection, const std::string& id, const std::string& rest = "") {
+    return "id: s.2\nevent: change\ndata: {\"collection\":\"" + collection + "\",\"id\":\"" + id + "\"" + rest +
+           "}\n\n";
+  }
+  void tell(const std::string& events) {
+    service_.push(events);
+    run();
+  }
+  /// Uses the site, so that it connects, and waits until it is told.
+  void go_live() {
+    Answer<ListPtr> list;
+    site_->list("agents", {}, list.callback());
+    run();
+    ASSERT_TRUE(service_.has_stream());
+    hello();
+    run();
+    ASSERT_TRUE(site_->events_state().is_live);
+    Answer<ListPtr> again;
+    site_->list("agents", {}, again.callback());  // from now on it is told of changes
+    run();
+    service_.forget_requests();
+  }
+  void read_list(const std::string& collection) {
+    site_->follow_list(collection);
+    Answer<ListPtr> list;
+    site_->list(collection, {}, list.callback());
+    run();
+    ASSERT_TRUE(list.ok());
+  }
+  std::string read_record(const std::string& collection, const std::string& id) {
+    Answer<RecordTextPtr> text;
+    site_->record_text(collection, id, {}, text.callback());
+    run();
+    return text.ok() ? (*text)->json : "";
+  }
+  /// As `run` does, with the delays of reconnections.
+  void pass(std::chrono::milliseconds time) {
+    for (auto end = clock_.steady() + time; clock_.steady() < end;) {
+      executor_.advance(100ms);
+      run();
+    }
+  }
+};
+
+TEST_F(NewsTest, NothingIsSentBeforeTheFirstUseAndNothingWhileIdle) {
+  pass(1min);
+  EXPECT_EQ(service_.requests(), 0);
+  EXPECT_FALSE(service_.has_stream());
+  put_project("p", "");
+  Answer<Head> head;
+  site_->head(ProjectId("p"), {}, head.callback());
+  run();
+  site_->follow(ProjectId("p"));
+  go_live();
+  read_list("projects");
+  service_.forget_requests();
+  pass(4min);
+  EXPECT_EQ(service_.requests(), 0);
+}
+
+TEST_F(NewsTest, WhatIsKnownIsCurrentUntilAnEventNamesIt) {
+  put_project("p", "");
+  service_.put("threads", "t", {{"title", "one"}});
+  go_live();
+  read_list("threads");
+  Answer<Head> head;
+  site_->head(ProjectId("p"), {}, head.callback());
+  EXPECT_THAT(read_record("threads", "t"), HasSubstr("one"));
+  pass(1h);
+  EXPECT_TRUE(site_->is_list_told("threads"));
+  EXPECT_TRUE(site_->is_list_fresh("threads"));
+  EXPECT_TRUE(site_->is_record_told("threads", "t"));
+  EXPECT_TRUE(site_->is_fresh(*head));
+  EXPECT_TRUE(site_->is_current(ProjectId("p")));
+
+  tell(change("projects", "p") + change("threads", "t"));
+  EXPECT_FALSE(site_->is_list_told("threads"));
+  EXPECT_FALSE(site_->is_record_told("threads", "t"));
+  EXPECT_FALSE(site_->is_current(ProjectId("p")));
+  EXPECT_TRUE(site_->is_list_told("agents")) << "the others are as they were";
+}
+
+TEST_F(NewsTest, ABurstCostsOneRequest) {
+  go_live();
+  service_.put("messages", "m0", {{"thread", "t"}});
+  read_list("messages");
+  std::vector<std::string> changed;
+  site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
+  service_.forget_requests();
+  std::string events;
+  for (int i = 1; i <= 50; ++i) {
+    service_.put("messages", "m" + std::to_string(i), {{"thread", "t"}});
+    events += change("messages", "m" + std::to_string(i), R"(,"thread":"t")");
+  }
+  tell(events);
+  EXPECT_EQ(service_.requests(), 1);
+  EXPECT_THAT(changed, ElementsAre("messages"));
+  EXPECT_EQ(site_->try_list("messages")->size(), 51u);
+  EXPECT_TRUE(site_->is_list_told("messages"));
+}
+
+TEST_F(NewsTest, WhatComesDuringARequestCostsOneMore) {
+  go_live();
+  service_.put("messages", "m0", {{"thread", "t"}});
+  read_list("messages");
+  service_.forget_requests();
+  service_.hold();
+  tell(change("messages", "m1"));
+  for (int i = 2; i < 20; ++i) tell(change("messages", "m" + std::to_string(i)));
+  EXPECT_EQ(service_.requests(), 1) << "one at a time";
+  service_.release();
+  run();
+  EXPECT_EQ(service_.requests(), 2);
+  // If the first response has them already, that was enough.
+  service_.forget_requests();
+  service_.hold();
+  tell(change("messages", "n1"));
+  tell(change("messages", "n2"));
+  for (const char* id : {"n1", "n2"}) service_.put("messages", id, {{"thread", "t"}});
+  service_.release();
+  run();
+  EXPECT_EQ(service_.requests(), 1);
+}
+
+TEST_F(NewsTest, AListThatNobodyShowsIsNotRead) {
+  go_live();
+  read_list("messages");
+  pass(6min);
+  std::vector<std::string> changed;
+  site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
+  service_.forget_requests();
+  service_.put("messages", "m", {{"thread", "t"}});
+  tell(change("messages", "m") + change("messages", "m2"));
+  EXPECT_EQ(service_.requests(), 0);
+  EXPECT_THAT(changed, ElementsAre("messages")) << "the kernel may have a listing";
+  EXPECT_FALSE(site_->is_list_told("messages"));
+}
+
+TEST_F(NewsTest, WhatWeCreatedIsNotReadAgain) {
+  go_live();
+  read_list("messages");
+  service_.forget_requests();
+  site_->learn("messages", *wire::decode_record(*wire::parse_json(R"({"id":"own","created_at":"","thread":"t"})")));
+  tell(change("messages", "own"));
+  EXPECT_EQ(service_.requests(), 0);
+}
+
+TEST_F(NewsTest, ARecordBelowTheNewestPageGetsItsNewName) {
+  for (int i = 0; i < 250; ++i) service_.put("threads", "t" + std::to_string(i), {{"title", "old"}});
+  go_live();
+  read_list("threads");
+  service_.put("threads", "t7", {{"title", "new"}});
+  service_.forget_requests();
+  tell(change("threads", "t7"));
+  EXPECT_EQ((*site_->try_list("threads"))[242].name, "new");
+  EXPECT_EQ(service_.requests(), 2);
+}
+
+TEST_F(NewsTest, AFollowedHeadMovesByItself) {
+  put_revision("r1", {});
+  put_project("p", "r1");
+  Answer<Head> head;
+  site_->shown_head(ProjectId("p"), {}, head.callback());
+  run();
+  site_->follow(ProjectId("p"));
+  go_live();
+  std::vector<std::string> moved;
+  site_->on_head_changed(
+      [&](const ProjectId&, const RevisionTreePtr& tree) { moved.push_back(tree->revision.id.text()); });
+  put_revision("r2", {});
+  put_project("p", "r2");
+  tell(change("projects", "p") + change("projects", "other"));
+  EXPECT_THAT(moved, ElementsAre("r2"));
+  EXPECT_EQ(service_.requests("projects/"), 1);
+  EXPECT_TRUE(site_->is_current(ProjectId("p")));
+}
+
+TEST_F(NewsTest, ARecordThatChangesWhileItIsReadIsReadAgain) {
+  service_.put("threads", "t", {{"title", "one"}});
+  go_live();
+  service_.hold();
+  Answer<RecordTextPtr> text;
+  site_->record_text("threads", "t", {}, text.callback());
+  run();
+  ASSERT_EQ(service_.outstanding(), 1u);
+  tell(change("threads", "t"));
+  service_.answer_at(0);
+  EXPECT_FALSE(text.given());
+  service_.put("threads", "t", {{"title", "two"}});
+  service_.release();
+  run();
+  ASSERT_TRUE(text.ok());
+  EXPECT_THAT((*text)->json, HasSubstr("two"));
+  EXPECT_TRUE(site_->is_record_told("threads", "t"));
+}
+
+TEST_F(NewsTest, ListenersAndTheLogHearOfEachRecord) {
+  go_live();
+  std::vector<std::string> heard;
+  site_->on_record_changed([&](const std::string& collection, const std::string& id, const std::string& of) {
+    heard.push_back(collection + "/" + id + "/" + of);
+  });
+  tell(change("messages", "m", R"(,"thread":"t")") + change("domain_mail", "q") +
+       change("revisions", "r", R"(,"project":"p")"));
+  EXPECT_THAT(heard, ElementsAre("messages/m/t", "domain_mail/q/", "revisions/r/p"));
+  const std::string log = events_->events_text();
+  EXPECT_THAT(log, HasSubstr(R"("kind":"message","thread":"t","id":"m")"));
+  EXPECT_THAT(log, HasSubstr(R"("kind":"mail","id":"q")"));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2);
+}
+
+TEST_F(NewsTest, WithoutTheConnectionItPollsAndNothingIsMissed) {
+  put_revision("r1", {});
+  put_revision("r2", {});
+  put_project("p", "r1");
+  Answer<Head> head;
+  site_->shown_head(ProjectId("p"), {}, head.callback());
+  run();
+  site_->follow(ProjectId("p"));
+  go_live();
+  service_.put("threads", "t", {{"title", "one"}});
+  read_record("threads", "t");
+  service_.lose_stream();
+  EXPECT_FALSE(site_->is_record_told("threads", "t"));
+  EXPECT_FALSE(site_->is_list_told("agents"));
+  clock_.advance(10s);
+  EXPECT_FALSE(site_->is_list_fresh("agents")) << "age decides, as without events";
+  EXPECT_FALSE(site_->is_fresh(*site_->try_head(ProjectId("p"))));
+  pass(10s);
+  ASSERT_TRUE(service_.has_stream());
+  EXPECT_EQ(service_.stream_targets.back(), "/.site/events?after=s.1");
+  service_.push("id: s.1\nevent: hello\ndata: {}\n\n");
+  EXPECT_TRUE(site_->is_record_told("threads", "t")) << "what was missed follows";
+  tell(change("threads", "t"));
+  EXPECT_FALSE(site_->is_record_told("threads", "t"));
+}
+
+TEST_F(NewsTest, AResetMakesEverythingUnknownAndReadsWhatIsShown) {
+  put_revision("r1", {});
+  put_revision("r2", {});
+  put_project("p", "r1");
+  Answer<Head> head;
+  site_->shown_head(ProjectId("p"), {}, head.callback());
+  run();
+  site_->follow(ProjectId("p"));
+  go_live();
+  read_list("threads");
+  read_record("projects", "p");
+  service_.put("threads", "t", {{"title", "one"}});
+  put_project("p", "r2");
+  service_.forget_requests();
+  tell("id: x.1\nevent: reset\ndata: {}\n\n");
+  EXPECT_FALSE(site_->is_record_told("projects", "p"));
+  EXPECT_FALSE(site_->is_list_told("agents"));
+  EXPECT_EQ(site_->try_list("threads")->size(), 1u);
+  EXPECT_EQ(site_->try_head(ProjectId("p"))->shown->text(), "r2");
+  EXPECT_EQ(service_.requests("threads"), 1);
+  EXPECT_EQ(service_.requests("projects/p"), 1);
+  EXPECT_TRUE(site_->is_list_told("threads"));
+}
+
+TEST_F(NewsTest, AListThatCannotBeReadIsAskedForByItsNextReader) {
+  go_live();
+  read_list("messages");
+  std::vector<std::string> changed;
+  site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
+  service_.forget_requests();
+  service_.away = true;
+  tell(change("messages", "m"));
+  EXPECT_EQ(service_.requests(), 1) << "it is not tried again and again";
+  EXPECT_THAT(changed, ElementsAre("messages"));
+  EXPECT_FALSE(site_->is_list_told("messages"));
+}
+
+TEST_F(NewsTest, WhatCouldNotBeReadIsReadOnceTheConnectionIsBack) {
+  go_live();
+  service_.put("messages", "m0", {{"thread", "t"}});
+  read_list("messages");
+  service_.away = true;
+  tell(change("messages", "m1"));
+  service_.lose_stream();
+  service_.put("messages", "m1", {{"thread", "t"}});
+  service_.away = false;
+  pass(5s);
+  ASSERT_TRUE(service_.has_stream());
+  tell("id: s.2\nevent: hello\ndata: {}\n\n");
+  EXPECT_EQ(site_->try_list("messages")->size(), 2u);
+  EXPECT_TRUE(site_->is_list_told("messages"));
+}
+
+TEST_F(NewsTest, MoreChangesThanCanBeHandledCountAsAReset) {
+  go_live();
+  read_record("agents", "nobody");
+  std::string events;
+  for (int i = 0; i < 10'001; ++i) events += change("agents", "a" + std::to_string(i));
+  service_.forget_requests();
+  tell(events);
+  EXPECT_FALSE(site_->is_list_told("agents"));
+  EXPECT_LE(service_.requests(), 1);
+}
+
+TEST_F(NewsTest, GarbageIsLoggedOnceAndPollingGoesOn) {
+  go_live();
+  for (int i = 0; i < 200 && service_.has_stream(); ++i) service_.push("event: change\ndata: nonsense\n\n");
+  run();
+  EXPECT_FALSE(service_.has_stream());
+  EXPECT_FALSE(site_->events_state().is_live);
+  EXPECT_THAT(events_->errors_text(), HasSubstr("make no sense"));
+  EXPECT_FALSE(site_->is_list_told("agents"));
+}
+
+}  // namespace
+}  // namespace playfs::content
