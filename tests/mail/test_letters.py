@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Letters with hostile texts, as Python's mailbox and email libraries read them. Usage: test_letters.py PRINT-LETTERS"""
+"""Letters with hostile texts, as Python's mail libraries read them. Usage: test_letters.py PRINT-LETTERS"""
 import collections
 import contextlib
 import email
