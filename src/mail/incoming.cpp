@@ -17,6 +17,22 @@ namespace {
 constexpr std::size_t kMostRecipients = 100;
 constexpr int kDeepestGroup = 4;
 
+/// GMime reads groups within groups of addresses ("a:b:c:") by recursion, in the headers of every part. More colons
+/// than this in one header, or in a run of indented lines, no mail of 16 KB has.
+constexpr std::ptrdiff_t kMostColons = 1000;
+
+bool is_nested_too_deeply(std::string_view text) {
+  std::ptrdiff_t colons = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (!line.starts_with(' ') && !line.starts_with('\t')) colons = 0;
+    colons += std::count(line.begin(), line.end(), ':');
+    if (colons > kMostColons) return true;
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return false;
+}
+
 void add_unique(std::vector<std::string>& texts, std::string text) {
   if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
 }
@@ -206,6 +222,11 @@ Result<Incoming> parse_mail(std::string_view text, const Envelope& envelope) {
   if (text.size() > kLargestMail)
     return fail(ErrorCode::file_too_big, "the mail has more than " + std::to_string(kLargestMail / 1024) + " KB",
                 "a message has at most 16 KB");
+  if (is_nested_too_deeply(text))
+    return fail(
+        ErrorCode::invalid_argument,
+        "a header or an indented paragraph of the mail has more than " + std::to_string(kMostColons) + " colons",
+        "list the addresses one by one, without groups");
   set_up_gmime();
   const Ref<GMimeStream> stream(g_mime_stream_mem_new_with_buffer(text.data(), text.size()));
   const Ref<GMimeParser> parser(g_mime_parser_new_with_stream(stream.get()));

@@ -98,6 +98,16 @@ TEST(Incoming, SaysWhatIsWrong) {
   EXPECT_EQ(why(many + "\n"), "the mail has more than 100 recipients");
 }
 
+// GMime recurses for groups of addresses in groups, until the stack ends.
+TEST(Incoming, RefusesEndlessGroups) {
+  for (const char* group : {"g:", "g:\n ", "g:\r\n\t"}) {
+    std::string headers = "To: ";
+    while (headers.size() < 100'000) headers += group;
+    EXPECT_FALSE(parse(headers + "\n"));
+    EXPECT_FALSE(parse("Content-Type: message/rfc822\n", headers + "\n\nx"));
+  }
+}
+
 TEST(Incoming, FindsTheTextOfAMultipart) {
   const std::string to = "To: help@example.org\nSubject: s\nMIME-Version: 1.0\n";
   const auto multipart = [&](const std::string& type, const Texts& parts) {
