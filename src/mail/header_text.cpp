@@ -19,7 +19,7 @@ bool is_control(std::uint32_t code) {
 }
 
 /// Whether readers show the text unchanged: only words of ASCII with single spaces between them.
-bool is_plain(std::string_view line) {
+bool is_plain_line(std::string_view line) {
   std::size_t word = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
@@ -77,7 +77,7 @@ std::string one_line(std::string_view text) {
 
 // Not in base64: GMime, and so notmuch and mu, loses what follows a padded word.
 std::string header_words(std::string_view line) {
-  if (is_plain(line)) return std::string(line);
+  if (is_plain_line(line)) return std::string(line);
   constexpr std::string_view begin = "=?utf-8?Q?", end = "?=";
   std::string out, word(begin);
   while (!line.empty()) {

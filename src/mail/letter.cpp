@@ -115,7 +115,7 @@ std::string text_of(const Letter& letter) {
 }
 
 /// Whether the text can stand in a mail as it is: short lines, and nothing that a terminal would interpret.
-bool is_plain(std::string_view text) {
+bool is_plain_text(std::string_view text) {
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t line = std::min(rest.find('\n'), rest.size());
     if (line > kLongestLine) return false;
@@ -132,7 +132,7 @@ void add_text(GMimeMessage* message, const std::string& text) {
       g_mime_data_wrapper_new_with_stream(stream.get(), GMIME_CONTENT_ENCODING_DEFAULT));
   g_mime_part_set_content(part.get(), content.get());
   g_mime_part_set_content_encoding(
-      part.get(), is_plain(text) ? GMIME_CONTENT_ENCODING_8BIT : GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE);
+      part.get(), is_plain_text(text) ? GMIME_CONTENT_ENCODING_8BIT : GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE);
   g_mime_message_set_mime_part(message, GMIME_OBJECT(part.get()));
 }
 

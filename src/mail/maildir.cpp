@@ -11,14 +11,14 @@ namespace playfs::mail {
 
 namespace {
 
-/// Leaves room for the times, for the longest domain cut to kLongestDomain, and for all flags, in 255 bytes.
+/// Leaves room for the times, for the longest domain cut to kLongestNameDomain, and for all flags, in 255 bytes.
 constexpr std::size_t kLongestId = 80;
-constexpr std::size_t kLongestDomain = 64;
-constexpr std::size_t kKept = 30;
+constexpr std::size_t kLongestNameDomain = 64;
+constexpr std::size_t kKeptId = 30;
 constexpr std::size_t kMostFlags = 52;  // letters
-constexpr std::string_view kCut = "=~";
+constexpr std::string_view kCutId = "=~";
 
-std::string encode(std::string_view id) {
+std::string encode_id(std::string_view id) {
   std::string out;
   // "_" and "." separate the parts of a name. What an address keeps of other characters, a file name can hold.
   for (char c : id_part(id)) {
@@ -63,10 +63,10 @@ std::string MaildirName::unique() const {
 std::string MaildirName::text() const { return flags ? unique() + ":2," + *flags : unique(); }
 
 std::string maildir_id(std::string_view id) {
-  std::string whole = encode(id);
+  std::string whole = encode_id(id);
   if (whole.size() <= kLongestId) return whole;
-  std::string kept = encode(id.substr(0, kKept)).substr(0, kKept);
-  return kept + std::string(kCut) + ContentHash::of(id).hex().substr(0, 32);
+  std::string kept = encode_id(id.substr(0, kKeptId)).substr(0, kKeptId);
+  return kept + std::string(kCutId) + ContentHash::of(id).hex().substr(0, 32);
 }
 
 std::optional<std::string> record_id(std::string_view maildir_id) { return decode_part(maildir_id); }
@@ -75,7 +75,7 @@ MaildirName maildir_name(std::string_view id, WallTime created, WallTime updated
   return {std::max<std::int64_t>(created.seconds(), 0),
           maildir_id(id),
           std::max<std::int64_t>(updated.nanoseconds / 1000, 0),
-          std::string(domain.substr(0, kLongestDomain)),
+          std::string(domain.substr(0, kLongestNameDomain)),
           {}};
 }
 
@@ -97,7 +97,7 @@ std::optional<MaildirName> parse_maildir_name(std::string_view name) {
   parsed.id = name.substr(first + 1, middle - first - 1);
   parsed.domain = name.substr(last + 1);
   const bool is_ours = seconds && updated && !parsed.id.empty() && !parsed.domain.empty() &&
-                       parsed.domain.size() <= kLongestDomain && consists_of(parsed.id, "-=~") &&
+                       parsed.domain.size() <= kLongestNameDomain && consists_of(parsed.id, "-=~") &&
                        consists_of(parsed.domain, "-.");
   if (!is_ours) return std::nullopt;
   parsed.seconds = *seconds;
