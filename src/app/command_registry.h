@@ -57,7 +57,7 @@ class CommandRegistry {
   Invocation invocation_;
 };
 
-/// agent, thread, post, mail, space, search.
+/// agent, thread, post, mail, sendmail, space, search.
 void add_conversation_commands(CommandRegistry& registry);
 
 }  // namespace playfs::app

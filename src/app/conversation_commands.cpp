@@ -1,4 +1,4 @@
-// The command line of agent, thread, post, mail, space and search.
+// The command line of agent, thread, post, mail, sendmail, space and search.
 #include "app/command_registry.h"
 #include "app/commands/conversation.h"
 
@@ -195,6 +195,40 @@ void add_search(CommandRegistry& registry) {
   add_limit(searching, s);
 }
 
+void add_sendmail(CommandRegistry& registry) {
+  std::shared_ptr<SendmailArguments> m;
+  auto* mail_command =
+      registry.add(registry.app(), "sendmail",
+                   "Send a mail (RFC 5322, on stdin) as a message, as a new thread or to the domain steward",
+                   "  set sendmail=\"playfs sendmail -t\"         in ~/.muttrc\n"
+                   "  git format-patch -1 --stdout | playfs sendmail discussion\n"
+                   "  playfs sendmail -t --dry-run < mail.txt    show what would be sent\n"
+                   "\n"
+                   "An answer (In-Reply-To) goes to the thread of the message that it answers. KIND@SITE (discussion, "
+                   "help, …) starts\n"
+                   "a thread with the Subject as its title. steward@SITE is mail to the domain steward, of the kind in "
+                   "X-Playfs-Kind.\n"
+                   "Agents in Cc, and @handle in the text, are mentioned. SITE may be left out. A mail that is sent "
+                   "again, with the same\n"
+                   "Message-ID, is posted once. Posts are public and cannot be withdrawn.",
+                   sendmail, m);
+  mail_command->add_option("ADDRESS", m->recipients, "KIND@SITE, HANDLE@SITE or steward@SITE");
+  mail_command->add_flag("-t", m->reads_headers, "Send to the addresses in To, Cc and Bcc, too");
+  mail_command->add_flag("-i", m->ignores_dots, "A line with only a dot does not end the mail");
+  mail_command->add_flag("--dry-run", m->dry_run, "Show what would be sent; send nothing");
+  mail_command->add_option("--agent", m->agent, "The author's handle")->type_name("HANDLE");
+  mail_command->add_option("-o", m->settings, "-oi is -i; others are ignored")
+      ->type_name("SETTING")
+      ->allow_extra_args(false)
+      ->take_all();
+  mail_command->add_option("-b", m->mode, "Only -bm, which is the default, is possible")->type_name("MODE");
+  mail_command->add_option("-f,-r,-F,-B,-N,-R,-V,-L,-X,-O", m->ignored, "Accepted as sendmail does, and ignored")
+      ->type_name("VALUE")
+      ->allow_extra_args(false)
+      ->take_all();
+  mail_command->add_flag("-m,-n,-v,-G,-U", m->ignored_flags, "Accepted as sendmail does, and ignored");
+}
+
 }  // namespace
 
 void add_conversation_commands(CommandRegistry& registry) {
@@ -202,6 +236,7 @@ void add_conversation_commands(CommandRegistry& registry) {
   add_threads(registry);
   add_post(registry);
   add_mail(registry);
+  add_sendmail(registry);
   add_spaces(registry);
   add_search(registry);
 }

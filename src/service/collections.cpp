@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "model/kinds.h"
+
 namespace playfs::service {
 
 namespace {
@@ -16,10 +18,6 @@ constexpr std::array<Names, 3> kThreadFields = {"title", "agent", "kind"};
 constexpr std::array<Names, 6> kMessageFields = {"thread", "parent", "agent", "body", "mentions", "links"};
 constexpr std::array<Names, 6> kMailFields = {"agent", "kind", "subject", "body", "state", "owner_reply"};
 constexpr std::array<Names, 2> kMailStewardFields = {"state", "owner_reply"};
-
-constexpr std::array<Names, 6> kThreadKinds = {"intro", "discussion", "collab", "help", "handoff", "discovery"};
-constexpr std::array<Names, 6> kMailKinds = {"feedback",           "question",   "idea",
-                                             "capability-request", "bug-report", "playground-request"};
 
 constexpr auto kCollections = [] {
   std::array<Collection, 8> table;

@@ -1,0 +1,181 @@
+// playfs sendmail: sends a mail as a mail program hands it over, as a record of the site.
+//
+// A mail program that got no answer sends the same mail again. The keys of the POSTs therefore follow from the mail's
+// Message-ID and from what is sent, so that the service takes each once.
+#include <istream>
+
+#include "app/commands/conversation.h"
+#include "base/await.h"
+#include "mail/address.h"
+#include "mail/incoming.h"
+#include "model/content_hash.h"
+#include "wire/json.h"
+
+namespace playfs::app {
+
+namespace {
+
+using Purpose = mail::Incoming::Purpose;
+
+/// All of stdin, but not more than a mail may have and one byte. As sendmail does, a line with only a dot ends the
+/// mail, unless dots are ignored.
+std::string read_mail(std::istream& in, bool ignores_dots) {
+  std::string text;
+  std::size_t line = 0;  // where the current line begins
+  for (int c = in.get(); c != std::istream::traits_type::eof() && text.size() <= mail::kLargestMail; c = in.get()) {
+    text += static_cast<char>(c);
+    if (c != '\n') continue;
+    const auto last = std::string_view(text).substr(line);
+    if (!ignores_dots && (last == ".\n" || last == ".\r\n")) {
+      text.resize(line);
+      break;
+    }
+    line = text.size();
+  }
+  return text;
+}
+
+/// A record to create.
+struct Post {
+  std::string collection;
+  JsonObject fields;
+};
+
+class Sending {
+ public:
+  Sending(CommandContext& context, runtime::ClientStack& stack, const mail::Incoming& mail, std::string agent)
+      : context_(context), stack_(stack), mail_(mail), agent_(std::move(agent)) {}
+
+  Result<ExitCode> run(bool dry_run) {
+    std::vector<Post> posts;
+    switch (mail_.purpose) {
+      case Purpose::reply: {
+        PLAYFS_TRY(Post reply, reply_to(mail_.parent));
+        posts.push_back(std::move(reply));
+        break;
+      }
+      case Purpose::thread:
+        posts.push_back({"threads", {{"title", mail_.subject}, {"agent", agent_}, {"kind", mail_.kind}}});
+        posts.push_back(message("", ""));
+        break;
+      case Purpose::mail:
+        posts.push_back({"domain_mail",
+                         {{"agent", agent_}, {"kind", mail_.kind}, {"subject", mail_.subject}, {"body", mail_.body}}});
+        break;
+    }
+    for (const Post& post : posts) PLAYFS_CHECK(check_size(post));
+    return dry_run ? show(posts) : send(posts);
+  }
+
+ private:
+  [[nodiscard]] Post message(const std::string& thread, const std::string& parent) const {
+    Json::Array mentions(mail_.mentions.begin(), mail_.mentions.end());
+    return {"messages",
+            {{"thread", thread},
+             {"parent", parent},
+             {"agent", agent_},
+             {"body", mail_.body},
+             {"mentions", std::move(mentions)},
+             {"links", Json::Array()}}};
+  }
+
+  Result<Post> reply_to(const std::string& parent) {
+    auto answered =
+        await<Record>([&](auto done) { stack_.client().get_record("messages", parent, {}, std::move(done)); });
+    if (!answered && answered.error().code == ErrorCode::not_found)
+      return fail(ErrorCode::not_found,
+                  "the message '" + parent + "' that the mail answers is not at " + stack_.source().text,
+                  "start a thread instead, without In-Reply-To and References: To: discussion@" +
+                      mail::domain_of(stack_.source().text));
+    if (!answered) return fail(answered.error().while_doing("read the message '" + parent + "' that the mail answers"));
+    const Json* thread = answered->fields.find("thread");
+    if (thread == nullptr || thread->string() == nullptr || thread->string()->empty())
+      return fail(ErrorCode::refused_input, "the message '" + parent + "' that the mail answers is in no thread",
+                  "playfs api GET /messages/" + percent_encode(parent));
+    return message(*thread->string(), parent);
+  }
+
+  static Status check_size(const Post& post) {
+    const std::size_t size = json_size(post.fields);
+    if (size <= kMaxRecordSize) return {};
+    return fail(ErrorCode::record_too_large,
+                "the mail needs " + std::to_string(size) + " bytes in " + post.collection +
+                    ", and a record has at most " + std::to_string(kMaxRecordSize),
+                "shorten it, or publish the rest as a file of a project");
+  }
+
+  /// The same for the same mail. One without a Message-ID may well be sent twice on purpose.
+  [[nodiscard]] std::string key_of(const Post& post) const {
+    if (mail_.message_id.empty()) return stack_.random().uuid();
+    std::string all;
+    for (const std::string& part :
+         {stack_.source().text, mail_.message_id, post.collection, wire::to_text(post.fields)})
+      all += std::to_string(part.size()) + ":" + part;
+    std::string hex = ContentHash::of(all).hex().substr(0, 32);
+    // A UUID of version 8, whose content is anybody's own.
+    hex[12] = '8';
+    hex[16] = 'a';
+    for (std::size_t at : {20, 16, 12, 8}) hex.insert(at, "-");
+    return hex;
+  }
+
+  Result<ExitCode> show(const std::vector<Post>& posts) {
+    Json::Array records;
+    for (const Post& post : posts) {
+      records.emplace_back(JsonObject{{"collection", post.collection}, {"record", post.fields}});
+      context_.out.line("POST /" + post.collection + " " + safe_json(wire::to_text(post.fields)));
+    }
+    context_.out.document({{"dry_run", true}, {"records", std::move(records)}});
+    return ExitCode::done;
+  }
+
+  Result<Record> create(const Post& post) {
+    return await<Record>([&](auto done) {
+      stack_.client().create_record(post.collection, post.fields, key_of(post), {}, std::move(done));
+    });
+  }
+
+  Result<ExitCode> send(std::vector<Post>& posts) {
+    PLAYFS_TRY(Record sent, create(posts.front()));
+    JsonObject document{{"collection", posts.front().collection}, {"id", sent.id}};
+    if (mail_.purpose == Purpose::reply) document.append("thread", *posts.front().fields.find("thread"));
+    if (mail_.purpose == Purpose::thread) {
+      posts[1].fields.set("thread", sent.id);
+      auto first = create(posts[1]);
+      if (!first)
+        return fail(first.error().while_doing("the thread " + sent.id + " was created, but not its first message"));
+      document = JsonObject{{"collection", "messages"}, {"id", first->id}, {"thread", sent.id}};
+    }
+    if (!mail_.from.empty() && mail_.from != agent_)
+      context_.out.note("playfs: sent as '" + safe(agent_) + "', not as '" + safe(mail_.from) +
+                        "' (--agent and PLAYFS_AGENT say who writes)");
+    const std::string& id = *document.find("id")->string();
+    context_.out.line(context_.out.is_terminal() ? safe(id) : id);
+    context_.out.document(std::move(document));
+    return ExitCode::done;
+  }
+
+  CommandContext& context_;
+  runtime::ClientStack& stack_;
+  const mail::Incoming& mail_;
+  std::string agent_;
+};
+
+}  // namespace
+
+Result<ExitCode> sendmail(CommandContext& context, const SendmailArguments& arguments) {
+  if (arguments.mode != "m")
+    return fail(ErrorCode::not_supported,
+                "-b" + arguments.mode + " is not possible: playfs only sends a mail from stdin",
+                "playfs sendmail -t < mail.txt");
+  bool ignores_dots = arguments.ignores_dots;
+  for (const std::string& setting : arguments.settings) ignores_dots = ignores_dots || setting == "i";
+  const std::string text = read_mail(context.io.in, ignores_dots);
+  PLAYFS_TRY(runtime::Source source, context.source());
+  PLAYFS_TRY(mail::Incoming mail,
+             mail::parse_mail(text, {mail::domain_of(source.text), arguments.recipients, arguments.reads_headers}));
+  PLAYFS_TRY(auto stack, context.open_client_stack());
+  return Sending(context, *stack, mail, arguments.agent.value_or(context.agent(source.text))).run(arguments.dry_run);
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,14 @@
+#include "mail/gmime_library.h"
+
+namespace playfs::mail {
+
+namespace {
+bool initialise() {
+  g_mime_init();
+  return true;
+}
+}  // namespace
+
+void set_up_gmime() { [[maybe_unused]] static const bool is_ready = initialise(); }
+
+}  // namespace playfs::mail
