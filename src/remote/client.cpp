@@ -93,8 +93,8 @@ void send(CallEngine& engine, HttpRequest request, std::string bucket, SendOptio
   }
   // Never send the key unencrypted.
   bool is_private = engine.origin().starts_with("https:") || net::is_loopback(engine.origin());
-  if (!engine.options().api_key.empty() && is_private)
-    add_missing("Authorization", "Bearer " + engine.options().api_key);
+  const std::string key = is_private ? engine.api_key() : std::string();
+  if (!key.empty()) add_missing("Authorization", "Bearer " + key);
   engine.start(std::move(call));
 }
 
@@ -194,6 +194,8 @@ void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse>
   send(*engine_, std::move(request), std::move(bucket), {.judged = false, .may_wait = false}, std::move(cancel),
        std::move(done));
 }
+
+void Client::set_api_key(std::string key) { engine_->set_api_key(std::move(key)); }
 
 void Client::ask_now() { engine_->ask_now(); }
 
