@@ -1,8 +1,6 @@
 #include "app/command_context.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
+#include "app/author.h"
 #include "app/mounted.h"
 #include "base/shell.h"
 
@@ -36,12 +34,7 @@ Result<std::unique_ptr<runtime::ClientStack>> CommandContext::open_client_stack(
   return runtime::ClientStack::open(chosen, settings, places, io.clock, io.random);
 }
 
-std::string CommandContext::agent(const std::string& site) const {
-  if (auto configured = settings.text("agent", site)) return *configured;
-  if (auto login = io.variable("LOGNAME")) return *login;
-  if (const passwd* entry = getpwuid(geteuid()); entry != nullptr && entry->pw_name != nullptr) return entry->pw_name;
-  return "uid" + std::to_string(geteuid());
-}
+std::string CommandContext::agent(const std::string& site) const { return author_at(*this, site).handle; }
 
 std::string CommandContext::next_command(std::vector<std::string> words) const {
   words.insert(words.begin(), "playfs");

@@ -31,7 +31,8 @@ struct CommandContext {
   [[nodiscard]] Result<runtime::Source> source(const TreeOrigin& origin) const;
   [[nodiscard]] Result<std::unique_ptr<runtime::ClientStack>> open_client_stack() const;
 
-  /// The author of writes to this service: --agent, PLAYFS_AGENT or the configuration; else the login name.
+  /// The author of writes to this service, without a mount: PLAYFS_AGENT or the configuration, else the handle chosen
+  /// at login, else the user's name (author.h). A command's own --agent is stronger.
   [[nodiscard]] std::string agent(const std::string& site) const;
 
   /// A command to type next, for the same service.

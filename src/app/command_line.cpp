@@ -25,6 +25,7 @@ constexpr const char* kOverview =
   playfs branches                   list revisions beside head that nobody has merged
   playfs thread list | show ID      read what others say; playfs post THREAD answers
   playfs search TEXT                find it in threads, mail, projects and revisions
+  playfs login | whoami             sign in; under which name you write
   playfs umount DIR                 unmount; unpublished changes stay staged
 
 playfs --help lists all commands, playfs COMMAND --help explains one.
@@ -95,6 +96,7 @@ class Parser {
     add_projects();
     add_reading();
     add_conversation_commands(registry_);
+    add_identity_commands(registry_);
     add_care();
   }
 

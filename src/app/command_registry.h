@@ -59,5 +59,7 @@ class CommandRegistry {
 
 /// agent, thread, post, mail, sendmail, space, search.
 void add_conversation_commands(CommandRegistry& registry);
+/// login, logout, whoami.
+void add_identity_commands(CommandRegistry& registry);
 
 }  // namespace playfs::app

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "net/origin.h"
+#include "remote/retry_after.h"
 
 namespace playfs::remote {
 
@@ -20,18 +20,6 @@ Error interrupted(std::string why) { return Error{ErrorCode::interrupted, std::m
 constexpr seconds kPauseUnasked{1};
 /// The delay before asking a busy breaker again.
 constexpr std::chrono::milliseconds kMoment{50};
-
-/// The seconds until Retry-After, which may be a date. Dates count from the service's own Date header if present, since
-/// our clock may be off.
-std::optional<std::string> retry_after_of(const HttpResponse& response, const Clock& clock) {
-  auto header = response.headers.get("Retry-After");
-  if (!header) return std::nullopt;
-  auto until = net::parse_http_date(*header);
-  if (!until) return std::string(*header);
-  auto date = response.headers.get("Date");
-  auto now = date ? net::parse_http_date(*date) : std::nullopt;
-  return std::to_string(std::max<std::int64_t>(0, until->seconds() - now.value_or(clock.wall()).seconds()));
-}
 
 /// Whether the service rejected the request, so that this attempt had no effect.
 bool is_refusal(const Error& error) {
@@ -74,6 +62,7 @@ CallEngine::CallEngine(net::Transport& transport, Executor& executor, const Cloc
       options_(std::move(options)),
       origin_(transport.origin()),
       site_(origin_ + options_.base_path),
+      api_key_(options_.api_key),
       breaker_(options_.breaker) {}
 
 void CallEngine::start(CallPtr call) {
@@ -236,6 +225,16 @@ void CallEngine::ask_now() {
   MutexLock lock(mutex_);
   for (auto& [bucket, pause] : pauses_) pause.open(clock_.steady());
   breaker_.hear_everybody();
+}
+
+void CallEngine::set_api_key(std::string key) {
+  MutexLock lock(mutex_);
+  api_key_ = std::move(key);
+}
+
+std::string CallEngine::api_key() const {
+  MutexLock lock(mutex_);
+  return api_key_;
 }
 
 std::map<std::string, ObservedLimit> CallEngine::limits() const {

@@ -62,6 +62,8 @@ class CallEngine : public std::enable_shared_from_this<CallEngine> {
   void close();
   /// See Client::ask_now.
   void ask_now();
+  void set_api_key(std::string key);
+  [[nodiscard]] std::string api_key() const;
   [[nodiscard]] Health health() const;
   [[nodiscard]] std::map<std::string, ObservedLimit> limits() const;
   [[nodiscard]] std::size_t width() const { return transport_.width(); }
@@ -94,6 +96,7 @@ class CallEngine : public std::enable_shared_from_this<CallEngine> {
 
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   mutable Mutex mutex_;
+  std::string api_key_ PLAYFS_GUARDED_BY(mutex_);
   Breaker breaker_ PLAYFS_GUARDED_BY(mutex_);
   Health health_ PLAYFS_GUARDED_BY(mutex_);
   ObservedLimits limits_ PLAYFS_GUARDED_BY(mutex_);

@@ -69,8 +69,8 @@ struct SendOptions {
 /// Never sends the key unencrypted.
 void add_credentials(const CallEngine& engine, HttpHeaders& headers) {
   const bool is_private = engine.origin().starts_with("https:") || net::is_loopback(engine.origin());
-  if (engine.options().api_key.empty() || !is_private || headers.get("Authorization")) return;
-  headers.add("Authorization", "Bearer " + engine.options().api_key);
+  if (!is_private || headers.get("Authorization")) return;
+  if (const std::string key = engine.api_key(); !key.empty()) headers.add("Authorization", "Bearer " + key);
 }
 
 /// Adds the common headers and starts the request. `target` is below the base path; if empty, the record cannot exist.
@@ -215,6 +215,8 @@ void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse>
   send(*engine_, std::move(request), std::move(bucket), {.judged = false, .may_wait = false}, std::move(cancel),
        std::move(done));
 }
+
+void Client::set_api_key(std::string key) { engine_->set_api_key(std::move(key)); }
 
 void Client::ask_now() { engine_->ask_now(); }
 

@@ -98,6 +98,10 @@ class Client {
   /// headers are added if missing. Fails with rate_limited during a pause.
   void raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done);
 
+  /// Replaces ClientOptions::api_key. A call that has begun keeps the key that it began with, in all its attempts: an
+  /// Idempotency-Key belongs to its caller.
+  void set_api_key(std::string key);
+
   /// For explicit user commands, which earlier responses should not hold up: paused buckets let calls through until one
   /// meets another 429, for at most a minute, and after an outage calls pass until it proves to continue.
   void ask_now();

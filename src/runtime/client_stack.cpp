@@ -1,5 +1,9 @@
 #include "runtime/client_stack.h"
 
+#include <sys/stat.h>
+
+#include <cstdint>
+
 #include "base/fd.h"
 #include "base/log.h"
 #include "net/curl_transport.h"
@@ -15,12 +19,28 @@ namespace {
 /// Fetches wait for the network, not for a core; these threads only decode and hash.
 constexpr unsigned kThreads = 4;
 
+/// Differs whenever the file was replaced or changed.
+struct KeyFile {
+  ino_t inode = 0;
+  off_t size = 0;
+  std::int64_t changed = 0;
+  bool operator==(const KeyFile&) const = default;
+};
+
+KeyFile look_at_key_file(const Places& places) {
+  struct stat info {};
+  if (lstat(credentials_path(places).c_str(), &info) != 0) return {};
+  return {info.st_ino, info.st_size, info.st_ctim.tv_sec * 1'000'000'000 + info.st_ctim.tv_nsec};
+}
+
 }  // namespace
 
 // In the order of their dependencies.
 struct ClientStack::Parts {
   Source source;
   std::string state;
+  Places places;     // of a host's key
+  KeyFile key_file;  // as it was when the key was read
   const Clock& clock;
   Random& random;
   ThreadPool pool{kThreads};
@@ -38,7 +58,33 @@ struct ClientStack::Parts {
   Parts& operator=(const Parts&) = delete;
   // Drops waiting tasks first, since they refer to the other parts.
   ~Parts() { pool.stop(); }
+
+  /// Looks for a new key from time to time, since a mount outlives many logins.
+  void follow_key() {
+    pool.post_after(kKeyTakenUp, [this] {
+      take_new_key();
+      follow_key();
+    });
+  }
+
+ private:
+  void take_new_key() {
+    const KeyFile now = look_at_key_file(places);
+    if (now == key_file) return;
+    key_file = now;
+    // One that cannot be read, or that others can read, may be about to be mended: until then the old key stays.
+    if (auto key = api_key_for(source, places)) client->set_api_key(*std::move(key));
+    else log_warning("the key for " + source.text + " stays as it was: " + key.error().message);
+  }
 };
+
+Result<std::unique_ptr<net::Transport>> open_transport(const Source& source, const Settings& settings) {
+  net::CurlOptions options;
+  options.ca_file = settings.text("cafile", source.text).value_or("");
+  options.user_agent = "playfs/" PLAYFS_VERSION;
+  PLAYFS_TRY(auto transport, net::CurlTransport::create(source.origin, std::move(options)));
+  return std::unique_ptr<net::Transport>(std::move(transport));
+}
 
 Result<std::unique_ptr<ClientStack>> ClientStack::open(const Source& source, const Settings& settings,
                                                        const Places& places, const Clock& clock, Random& random) {
@@ -53,10 +99,9 @@ Result<std::unique_ptr<ClientStack>> ClientStack::open(const Source& source, con
     parts->transport = std::make_unique<LocalTransport>(
         parts->playground->service(), parts->playground->store().site_id(), parts->pool, &parts->playground->feed());
   } else {
-    net::CurlOptions options;
-    options.ca_file = settings.text("cafile", source.text).value_or("");
-    options.user_agent = "playfs/" PLAYFS_VERSION;
-    PLAYFS_TRY(parts->transport, net::CurlTransport::create(source.origin, std::move(options)));
+    PLAYFS_TRY(parts->transport, open_transport(source, settings));
+    parts->places = places;
+    parts->key_file = look_at_key_file(places);
     PLAYFS_TRY(client.api_key, api_key_for(source, places));
   }
   parts->client = std::make_unique<remote::Client>(*parts->transport, parts->pool, clock, random, std::move(client));
@@ -83,6 +128,7 @@ Result<std::unique_ptr<ClientStack>> ClientStack::open(const Source& source, con
   site.prefetch = !settings.flag("noprefetch", source.text);
   parts->site = std::make_unique<content::Site>(*parts->client, *parts->objects, *parts->records, parts->pool, clock,
                                                 *parts->events, site);
+  if (source.may_carry_credentials()) parts->follow_key();
   return std::unique_ptr<ClientStack>(new ClientStack(std::move(parts)));
 }
 

@@ -1,9 +1,12 @@
 // The parts of a process that talks to one service: clock and threads, transport, client, cache, contents. Mounts are
 // built on it, and commands without a mount read through it.
 //
+// A stack that lives on takes up the key of a later `playfs login`, and drops it after `playfs logout`.
+//
 // Thread-safe once open. Objects built on its parts must be destroyed first.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -15,12 +18,19 @@
 #include "cache/record_index.h"
 #include "content/event_log.h"
 #include "content/site.h"
+#include "net/transport.h"
 #include "remote/client.h"
 #include "runtime/config.h"
 #include "runtime/places.h"
 #include "runtime/source.h"
 
 namespace playfs::runtime {
+
+/// How long after `playfs login` a running mount writes with the new key.
+inline constexpr std::chrono::seconds kKeyTakenUp{5};
+
+/// Requests to `source`, over the network. REQUIRES: it is a host.
+Result<std::unique_ptr<net::Transport>> open_transport(const Source& source, const Settings& settings);
 
 class ClientStack {
  public:

@@ -18,6 +18,7 @@ namespace {
 constexpr std::array kSettings{
     SettingName{"site", "PLAYFS_SITE", SettingKind::text},
     SettingName{"agent", "PLAYFS_AGENT", SettingKind::text},
+    SettingName{"account_url", "PLAYFS_ACCOUNT_URL", SettingKind::text},
     SettingName{"base_path", "PLAYFS_BASE_PATH", SettingKind::text},
     SettingName{"cafile", "PLAYFS_CAFILE", SettingKind::path},
     SettingName{"refresh", "PLAYFS_REFRESH", SettingKind::seconds},
@@ -141,11 +142,17 @@ Status Settings::set(Layer layer, std::string_view name, std::string value, std:
 }
 
 std::optional<std::string> Settings::text(std::string_view name, std::string_view site) const {
+  auto found = setting(name, site);
+  return found ? std::optional(std::move(found->value)) : std::nullopt;
+}
+
+std::optional<Settings::Found> Settings::setting(std::string_view name, std::string_view site) const {
   for (Layer layer : {Layer::flag, Layer::environment, Layer::user, Layer::system}) {
     if (!site.empty())
       if (auto found = values_.find(Key{layer, std::string(site), std::string(name)}); found != values_.end())
-        return found->second;
-    if (auto found = values_.find(Key{layer, "", std::string(name)}); found != values_.end()) return found->second;
+        return Found{layer, found->second};
+    if (auto found = values_.find(Key{layer, "", std::string(name)}); found != values_.end())
+      return Found{layer, found->second};
   }
   return std::nullopt;
 }

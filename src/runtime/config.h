@@ -41,11 +41,18 @@ class Settings {
   /// Where a value comes from, strongest first.
   enum class Layer { flag, environment, user, system };
 
+  struct Found {
+    Layer layer;
+    std::string value;
+  };
+
   /// Errors: invalid_argument if `value` is not of the setting's kind. REQUIRES: `name` is one of setting_names().
   Status set(Layer layer, std::string_view name, std::string value, std::string_view for_site = {});
 
   /// The strongest value; within one layer, the site's overrides the general one.
   [[nodiscard]] std::optional<std::string> text(std::string_view name, std::string_view site = {}) const;
+  /// The same, and where it comes from.
+  [[nodiscard]] std::optional<Found> setting(std::string_view name, std::string_view site = {}) const;
   /// The general value in exactly this layer.
   [[nodiscard]] std::optional<std::string> text_of(Layer layer, std::string_view name) const;
   [[nodiscard]] std::optional<std::chrono::milliseconds> seconds(std::string_view name,

@@ -1,10 +1,16 @@
-// API keys: read from a file that only its owner can read, and sent only to the host they were issued for.
+// What `playfs login` keeps: API keys, in a file that only its owner can read, each sent only to the host that it was
+// issued for.
 //
 // $XDG_CONFIG_HOME/playfs/credentials.toml:
 //   ["https://example.org"]
 //   api_key = "…"
+//   email = "ada@example.org"   # whose key it is
+//   agent = "ada"               # the handle to write under, where nothing else says
+//
+// Several processes may read and write it at once. Blocking; no shared state.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -13,10 +19,31 @@
 
 namespace playfs::runtime {
 
-/// The key for exactly this service; empty if there is none, or if it would travel unprotected (plain http to anything
-/// but loopback). Errors: permission_denied if others can read or replace the file or its directory, or if it is a
-/// link: a key that is not private is never used silently.
+struct Login {
+  std::string api_key;
+  std::string email;  ///< empty if the key was entered by hand
+  std::string agent;  ///< empty: none was chosen
+};
+
+/// The login at exactly this service; nullopt if there is none, or if its key would travel unprotected (plain http to
+/// anything but loopback). Errors: permission_denied if others can read or replace the file or its directory, or if it
+/// is a link: a key that is not private is never used silently.
+Result<std::optional<Login>> login_at(const Source& source, const Places& places);
+
+/// Its key; empty if there is none.
 Result<std::string> api_key_for(const Source& source, const Places& places);
+
+/// Whether store_login() can work, as far as that is known before there is a key: creates the directory, and fails as
+/// login_at() does.
+Status prepare_to_store(const Places& places);
+
+/// Adds or replaces the login at this service, and keeps everything else in the file. Atomic and synced: after a crash
+/// the old or the new file is there. Errors: as login_at(); busy if another process does not end its own change.
+/// REQUIRES: source.may_carry_credentials().
+Status store_login(const Source& source, const Places& places, const Login& login);
+
+/// Removes the login at this service; false if there was none.
+Result<bool> forget_login(const Source& source, const Places& places);
 
 std::string credentials_path(const Places& places);
 

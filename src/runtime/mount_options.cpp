@@ -32,7 +32,7 @@ std::optional<T> parse_number(std::string_view text, int base) {
 
 const SettingName* find_setting(std::string_view name) {
   for (const SettingName& setting : setting_names())
-    if (setting.name == name && name != "site") return &setting;
+    if (setting.name == name && name != "site" && name != "account_url") return &setting;
   return nullptr;
 }
 

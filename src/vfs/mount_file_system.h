@@ -20,6 +20,7 @@ struct FileSystemOptions {
   std::string mount_source;     ///< SRC as mounted, for .playfs/status.json
   std::string version;          ///< of the program
   std::string agent;            ///< author of commits and posts that name none
+  std::string agent_from;       ///< where that is from, for .playfs/status.json
   bool read_only = false;
   bool safe_symlinks = false;  ///< refuse links that leave their tree
   uid_t uid = 0;               ///< shown as the owner

@@ -162,6 +162,24 @@ struct WatchArguments {
 };
 Result<ExitCode> watch(CommandContext& context, const WatchArguments& arguments);
 
+// Who one is.
+
+struct LoginArguments {
+  std::string email;                       ///< empty: asked for
+  std::optional<std::string> code;         ///< of an earlier mail; "-": from stdin. None: requests one
+  std::optional<std::string> agent;        ///< the handle to write under
+  std::optional<std::string> account_url;  ///< the account service; none: the site itself, or as configured
+};
+Result<ExitCode> login(CommandContext& context, const LoginArguments& arguments);
+
+struct LogoutArguments {};
+Result<ExitCode> logout(CommandContext& context, const LogoutArguments& arguments);
+
+struct WhoamiArguments {
+  std::optional<std::string> agent;
+};
+Result<ExitCode> whoami(CommandContext& context, const WhoamiArguments& arguments);
+
 // Maintenance.
 
 struct CacheArguments {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "app/author.h"
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
 #include "app/json_fields.h"
@@ -178,13 +179,20 @@ Result<ExitCode> cancel(CommandContext& context, const MountedWorkTree& tree) {
   return result.too_late != 0 ? ExitCode::pending : ExitCode::done;
 }
 
+/// Empty: the mount's own, if it does not say whose that is.
+std::string author_of(const CommandContext& context, const MountedPlace& place) {
+  const Author own = author_at(context, place.source);
+  if (own.is_configured()) return own.handle;
+  auto of_mount = author_of_mount(place);
+  return of_mount ? author_in(context, place, *of_mount).handle : "";
+}
+
 Result<playfs_commit> request_of(const CommandContext& context, const MountedWorkTree& tree,
                                  const CommitArguments& arguments) {
   playfs_commit request{};
   PLAYFS_CHECK(put(request.message, arguments.message, "the message"));
-  // Without an agent set by this user, the mount's is the author.
-  std::string agent = arguments.agent.value_or(context.settings.text("agent", tree.place().source).value_or(""));
-  PLAYFS_CHECK(put(request.agent, agent, "the agent's handle"));
+  PLAYFS_CHECK(
+      put(request.agent, arguments.agent ? *arguments.agent : author_of(context, tree.place()), "the agent's handle"));
   request.flags = (arguments.wait ? 0 : PLAYFS_COMMIT_NOWAIT) | (arguments.merge ? 0 : PLAYFS_COMMIT_NO_MERGE) |
                   (arguments.resolved ? PLAYFS_COMMIT_RESOLVED : 0) | (arguments.dry_run ? PLAYFS_COMMIT_DRY_RUN : 0);
   return request;

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "app/author.h"
 #include "app/commands/commands.h"
 #include "app/mount_point.h"
 #include "app/mount_record.h"
@@ -131,7 +132,9 @@ vfs::FileSystemOptions playground_options(const CommandContext& context, const P
   options.state_directory = std::move(state_directory);
   options.mount_source = plan.source.text;
   options.version = PLAYFS_VERSION;
-  options.agent = context.agent(plan.source.text);
+  Author author = author_at(context, plan.source.text);
+  options.agent = std::move(author.handle);
+  options.agent_from = name_of(author.origin);
   options.read_only = asked.read_only;
   options.safe_symlinks = asked.safe_symlinks;
   options.uid = asked.uid.value_or(geteuid());

@@ -190,6 +190,7 @@ Json OwnDirectory::status_json() const {
                     {"version", options.version},
                     {"pid", std::int64_t{::getpid()}},
                     {"agent", options.agent},
+                    {"agent_from", options.agent_from},
                     {"read_only", options.read_only},
                     {"project", options.project ? Json(options.project->text()) : Json()},
                     {"revision", options.revision ? Json(options.revision->text()) : Json()},

@@ -1,0 +1,56 @@
+// Who writes: the handle under which commits, posts and mail appear, and where it comes from. Blocking; no shared
+// state.
+//
+// A handle is a claim: the service lets anyone write under any. So the last resort is the handle that was chosen at
+// login, or else the user's name on this machine, and never a part of the email address, which is private.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/mounted.h"
+#include "base/result.h"
+#include "runtime/config.h"
+#include "runtime/places.h"
+#include "runtime/source.h"
+
+namespace playfs::app {
+
+struct CommandContext;
+
+/// Strongest first.
+enum class AuthorOrigin {
+  flag,         ///< --agent, or the mount's agent=
+  environment,  ///< PLAYFS_AGENT
+  config,
+  mount,   ///< the agent that the mount was made with
+  login,   ///< `playfs login --agent`
+  system,  ///< the user's name on this machine
+};
+
+/// As in JSON documents: "flag", "environment" …
+std::string_view name_of(AuthorOrigin origin);
+
+struct Author {
+  std::string handle;
+  AuthorOrigin origin = AuthorOrigin::system;
+
+  /// Whether it was set for this very purpose, so that it is stronger than a mount's.
+  [[nodiscard]] bool is_configured() const { return origin <= AuthorOrigin::config; }
+};
+
+/// The author of what is written to this service (Source::text) without a mount.
+Author author_at(const CommandContext& context, const std::string& site);
+
+/// The agent that a mount was made with, as its status.json says: what the mount writes under where nobody is named.
+/// `origin` is that of the mount's own process.
+Result<Author> author_of_mount(const MountedPlace& place);
+
+/// The author of what this user writes through that mount. `of_mount`: author_of_mount(), if it could be had.
+Author author_in(const CommandContext& context, const MountedPlace& place, const std::optional<Author>& of_mount);
+
+/// Whether a text can be a handle here. Errors: invalid_argument, saying why not.
+Status check_handle(const std::string& handle);
+
+}  // namespace playfs::app

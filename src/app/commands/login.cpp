@@ -1,0 +1,173 @@
+// playfs login: gets an API key by email, and keeps it for the site.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "app/author.h"
+#include "app/commands/commands.h"
+#include "app/mounted.h"
+#include "base/shell.h"
+#include "runtime/account_service.h"
+#include "runtime/credentials.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr std::size_t kLongestAnswer = 254;
+constexpr int kTries = 3;
+
+/// One line from stdin without blanks around it; nullopt at its end. A longer line is cut, and then refused.
+std::optional<std::string> read_line(runtime::Io& io) {
+  std::string line;
+  for (int c = io.in.get(); c != std::char_traits<char>::eof(); c = io.in.get()) {
+    if (c == '\n') return std::string(trim(line, " \t\r"));
+    if (line.size() <= kLongestAnswer) line += static_cast<char>(c);
+  }
+  return line.empty() ? std::nullopt : std::optional(std::string(trim(line, " \t\r")));
+}
+
+std::optional<std::string> ask(runtime::Io& io, const char* what) {
+  if (io.in_is_terminal) io.err << what << ": " << std::flush;
+  return read_line(io);
+}
+
+Status check_email(const std::string& email) {
+  const auto at = email.find('@');
+  const bool plain = std::all_of(email.begin(), email.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  if (plain && email.size() <= kLongestAnswer && at != std::string::npos && at > 0 && at + 1 < email.size()) return {};
+  return fail(ErrorCode::invalid_argument, "'" + email + "' is not an email address", "playfs login ada@example.org");
+}
+
+class LoginAttempt {
+ public:
+  LoginAttempt(CommandContext& context, const LoginArguments& arguments, runtime::Source site, std::string email,
+               runtime::AccountService service)
+      : context_(context),
+        arguments_(arguments),
+        site_(std::move(site)),
+        email_(std::move(email)),
+        service_(std::move(service)) {}
+
+  Result<ExitCode> run() {
+    if (!arguments_.code) PLAYFS_CHECK(request_code());
+    auto key = key_for_code();
+    if (!key) return fail(std::move(key).error());
+    if (!*key) return tell_pending();
+    return keep(**key);
+  }
+
+ private:
+  [[nodiscard]] std::string again(std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{"playfs", "login", email_, "--site", site_.text};
+    words.insert(words.end(), more.begin(), more.end());
+    return shell_line(words);
+  }
+
+  Status request_code() {
+    PLAYFS_TRY(auto expires, service_.request_code(email_));
+    context_.out.note("A code is on its way to " + safe(email_) +
+                      (expires ? ", valid until " + format_iso8601(*expires) : "") + ".");
+    return {};
+  }
+
+  /// nullopt if nobody has entered a code.
+  Result<std::optional<runtime::AccountService::NewKey>> key_for_code() {
+    const bool given = arguments_.code && *arguments_.code != "-";
+    Error refused;
+    for (int tries = 0; tries < (given ? 1 : kTries); ++tries) {
+      auto code = given ? arguments_.code : ask(context_.io, "Code");
+      if (!code || code->empty()) break;
+      auto key = service_.verify_code(email_, *code);
+      if (key) return std::optional(std::move(*key));
+      refused = std::move(key).error();
+      if (refused.code != ErrorCode::unauthorized) {
+        if (traits_of(refused.code).reached == Reached::silence) refused.message += "; the code may have been used up";
+        if (refused.hint.empty()) refused.hint = again();
+        return fail(std::move(refused));
+      }
+      if (context_.io.in_is_terminal && !given && tries + 1 < kTries) context_.out.note("That code is wrong.");
+    }
+    if (refused.message.empty()) return std::optional<runtime::AccountService::NewKey>();
+    refused.hint = again();
+    return fail(std::move(refused));
+  }
+
+  ExitCode tell_pending() {
+    const std::string next = again({"--code", "CODE"});
+    context_.out.note("No code was entered. Once it has arrived: " + safe(next));
+    context_.out.document(JsonObject{{"site", site_.text}, {"signed_in", false}, {"email", email_}, {"next", next}});
+    return ExitCode::pending;
+  }
+
+  Result<ExitCode> keep(const runtime::AccountService::NewKey& key) {
+    runtime::Login login{key.api_key, email_, arguments_.agent.value_or("")};
+    // The same person keeps the handle of an earlier login.
+    auto earlier = runtime::login_at(site_, context_.places);
+    if (!arguments_.agent && earlier && *earlier && (*earlier)->email == email_) login.agent = (*earlier)->agent;
+    if (auto stored = runtime::store_login(site_, context_.places, login); !stored)
+      return fail(stored.error().while_doing("signed in, but the key could not be kept"));
+
+    context_.out.note("Signed in as " + safe(email_) + " at " + site_.text +
+                      (key.is_new_user ? ", a new account" : "") + ". The key is in " +
+                      safe(runtime::credentials_path(context_.places)) + ".");
+    const Author author = author_at(context_, site_.text);
+    context_.out.note("You write as '" + safe(author.handle) + "'. Try: playfs whoami");
+    if (is_mounted())
+      context_.out.note("Mounts of " + site_.text + " with these settings write with this key within " +
+                        std::to_string(runtime::kKeyTakenUp.count()) + " s; what was written before has no owner.");
+    context_.out.document(JsonObject{{"site", site_.text},
+                                     {"signed_in", true},
+                                     {"email", email_},
+                                     {"new_account", key.is_new_user},
+                                     {"agent", author.handle},
+                                     {"agent_from", name_of(author.origin)},
+                                     {"credentials", runtime::credentials_path(context_.places)}});
+    return ExitCode::done;
+  }
+
+  [[nodiscard]] bool is_mounted() const {
+    auto table = read_mount_table();
+    return table && std::any_of(table->begin(), table->end(), [&](const runtime::MountEntry& mount) {
+             return mount.type == kMountType && mount.source == site_.text;
+           });
+  }
+
+  CommandContext& context_;
+  const LoginArguments& arguments_;
+  const runtime::Source site_;
+  const std::string email_;
+  runtime::AccountService service_;
+};
+
+}  // namespace
+
+Result<ExitCode> login(CommandContext& context, const LoginArguments& arguments) {
+  PLAYFS_TRY(runtime::Source site, context.source());
+  if (arguments.agent) PLAYFS_CHECK(check_handle(*arguments.agent));
+  if (site.kind == runtime::Source::Kind::embedded) {
+    context.out.note(safe(site.text) + " is a playground on this disk: it has no accounts and needs no login.");
+    context.out.document(JsonObject{{"site", site.text}, {"signed_in", false}});
+    return ExitCode::done;
+  }
+  if (arguments.account_url)
+    PLAYFS_CHECK(context.settings.set(runtime::Settings::Layer::flag, "account_url", *arguments.account_url));
+  PLAYFS_TRY(runtime::Source account, runtime::account_service_of(site, context.settings, context.places, context.io));
+  if (context.settings.flag("offline", site.text))
+    return fail(ErrorCode::offline, "signing in needs the network, and this is offline",
+                "PLAYFS_OFFLINE=no playfs login");
+  // Before a code is sent for nothing.
+  PLAYFS_CHECK(runtime::prepare_to_store(context.places));
+  std::string email = arguments.email;
+  if (email.empty() && context.io.in_is_terminal) email = ask(context.io, "Email").value_or("");
+  if (email.empty())
+    return fail(ErrorCode::invalid_argument, "login needs the email address of the account",
+                "playfs login ada@example.org");
+  PLAYFS_CHECK(check_email(email));
+  PLAYFS_TRY(auto transport, runtime::open_transport(account, context.settings));
+  return LoginAttempt(context, arguments, std::move(site), std::move(email),
+                      runtime::AccountService(std::move(transport), context.io.clock))
+      .run();
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,116 @@
+// playfs whoami: under which handle this user writes here, and what that rests on.
+#include <optional>
+#include <utility>
+
+#include "app/author.h"
+#include "app/commands/commands.h"
+#include "app/mounted.h"
+#include "base/await.h"
+#include "runtime/credentials.h"
+
+namespace playfs::app {
+
+namespace {
+
+/// What the site's agents collection says about a handle.
+struct Registration {
+  std::string id = {};
+  std::optional<WallTime> since = {};
+  std::optional<Error> unknown = {};  ///< why it could not be looked up; with an id: that is as last seen
+};
+
+/// Of several agents with one handle the oldest counts, as in agents/.
+Registration registration_of(const CommandContext& context, const runtime::Source& site, const std::string& handle) {
+  auto stack = runtime::ClientStack::open(site, context.settings, context.places, context.io.clock, context.io.random);
+  if (!stack) return {.unknown = stack.error()};
+  content::Site& content = (*stack)->site();
+  auto list = await<content::ListPtr>([&](auto done) { content.list("agents", {}, std::move(done)); });
+  if (!list) return {.unknown = list.error()};
+  Registration found;
+  for (const content::Listed& agent : **list)
+    if (agent.name == handle) found = {agent.id, agent.created_at, {}};
+  const remote::Health health = (*stack)->client().health();
+  if (context.settings.flag("offline", site.text)) found.unknown = Error{ErrorCode::offline, "this is offline"};
+  else if (!health.reachable) found.unknown = Error{ErrorCode::unreachable, health.last_error};
+  else if (!content.is_list_whole("agents"))
+    found.unknown = Error{ErrorCode::not_found, "not all agents of this site are listed"};
+  return found;
+}
+
+std::string words_for(AuthorOrigin origin) {
+  switch (origin) {
+    case AuthorOrigin::flag: return "--agent";
+    case AuthorOrigin::environment: return "PLAYFS_AGENT";
+    case AuthorOrigin::config: return "config.toml";
+    case AuthorOrigin::mount: return "the agent of this mount";
+    case AuthorOrigin::login: return "playfs login --agent";
+    case AuthorOrigin::system: return "the user's name on this machine";
+  }
+  return "";
+}
+
+std::string words_for(const Registration& found, const runtime::Source& site) {
+  std::string words;
+  if (!found.id.empty()) words = "since " + format_iso8601(*found.since) + " (agents/" + safe(found.id) + ")";
+  else if (!found.unknown) words = "no, " + safe(site.text) + " has no agent of that handle";
+  else words = "unknown";
+  if (found.unknown) words += (found.id.empty() ? ": " : ", as last seen: ") + safe(found.unknown->message);
+  return words;
+}
+
+JsonObject document_of(const Registration& found) {
+  JsonObject fields{{"id", found.id.empty() ? Json() : Json(found.id)},
+                    {"since", found.since ? Json(format_iso8601(*found.since)) : Json()},
+                    {"checked", !found.unknown}};
+  if (found.unknown) fields.append("error", error_document(*found.unknown));
+  return fields;
+}
+
+}  // namespace
+
+Result<ExitCode> whoami(CommandContext& context, const WhoamiArguments& arguments) {
+  if (arguments.agent) {
+    PLAYFS_CHECK(check_handle(*arguments.agent));
+    PLAYFS_CHECK(context.settings.set(runtime::Settings::Layer::flag, "agent", *arguments.agent));
+  }
+  PLAYFS_TRY(runtime::Source site, context.source());
+  PLAYFS_TRY(auto login, runtime::login_at(site, context.places));
+  // With --site, another service than that of the mount around is meant.
+  std::optional<MountedPlace> place;
+  if (auto around = find_mount(context.io.directory); around && *around && (*around)->source == site.text)
+    place = **around;
+  std::optional<Author> of_mount;
+  if (place)
+    if (auto known = author_of_mount(*place)) of_mount = std::move(*known);
+  const Author author = place ? author_in(context, *place, of_mount) : author_at(context, site.text);
+  const Registration found = registration_of(context, site, author.handle);
+
+  Output& out = context.out;
+  out.line("agent       " + safe(author.handle));
+  out.line("from        " + words_for(author.origin));
+  out.line("site        " + safe(site.text));
+  if (login)
+    out.line("rests on    signed in as " + (login->email.empty() ? "the owner of a key" : safe(login->email)) + " at " +
+             site.text + ":\n            what you write belongs to that account; the handle is a claim");
+  else out.line("rests on    a claim: anyone can use this handle");
+  out.line("registered  " + words_for(found, site));
+  const bool mount_differs = of_mount && of_mount->handle != author.handle;
+  if (mount_differs)
+    out.line("this mount  writes as " + safe(of_mount->handle) +
+             " where programs write its files (commit, reply, new)");
+
+  JsonObject document{{"site", site.text},
+                      {"agent", author.handle},
+                      {"agent_from", name_of(author.origin)},
+                      {"rests_on", login ? "account" : "claim"},
+                      {"email", login && !login->email.empty() ? Json(login->email) : Json()},
+                      {"registered", document_of(found)}};
+  if (of_mount)
+    document.append("mount", JsonObject{{"directory", place->mount_point},
+                                        {"agent", of_mount->handle},
+                                        {"agent_from", name_of(of_mount->origin)}});
+  out.document(std::move(document));
+  return ExitCode::done;
+}
+
+}  // namespace playfs::app
