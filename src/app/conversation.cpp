@@ -165,7 +165,7 @@ void print_thread_heading(Output& out, const Conversation& conversation) {
            safe(text_of(thread.fields, "agent")) + " · " + safe(thread.created_at));
   if (std::string body = text_of(thread.fields, "body"); !body.empty()) {
     out.line("");
-    print_text(out, body, 2);
+    print_text(out, body);
   }
   if (!conversation.left_out.empty())
     out.note(std::to_string(conversation.left_out.size()) + " older messages are too many to show here.");
@@ -183,7 +183,7 @@ void print_message(Output& out, const Record& message, const Placed& placed) {
     heading += " · in reply to " + parent;
   out.line("");
   out.line(heading);
-  print_text(out, text_of(message.fields, "body"), margin.size() + 2);
+  print_text(out, text_of(message.fields, "body"), margin);
   auto print_list = [&](const char* name, const char* before) {
     std::string line;
     for (const std::string& word : words_of(message.fields, name)) line += " " + (before + safe(word));

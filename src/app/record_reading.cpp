@@ -58,12 +58,12 @@ Result<ExitCode> print_listing(CommandContext& context, const Listing& listing) 
   return ExitCode::done;
 }
 
-void print_text(Output& out, std::string_view text, std::size_t indent) {
+void print_text(Output& out, std::string_view text, const std::string& margin) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    out.line(line.empty() ? "" : std::string(indent, ' ') + safe(line));
+    out.line(margin + (line.empty() ? "|" : "| " + safe(line)));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
@@ -72,7 +72,7 @@ void print_fields(Output& out, const Record& record) {
   auto print = [&](const std::string& name, std::string_view value) {
     if (value.find('\n') == std::string_view::npos) return out.line(safe(name) + ": " + safe(value));
     out.line(safe(name) + ":");
-    print_text(out, value, 2);
+    print_text(out, value);
   };
   print("id", record.id);
   print("created", record.created_at);

@@ -42,8 +42,8 @@ Result<ExitCode> print_listing(CommandContext& context, const Listing& listing);
 
 /// "name: value" lines of all that a record says.
 void print_fields(Output& out, const Record& record);
-/// A text of several lines, indented.
-void print_text(Output& out, std::string_view text, std::size_t indent);
+/// A text of several lines, each after `margin` and a bar: no line of it can pass for one of ours.
+void print_text(Output& out, std::string_view text, const std::string& margin = {});
 
 /// A field that is a list of texts, or one text.
 std::vector<std::string> words_of(const JsonObject& fields, std::string_view name);

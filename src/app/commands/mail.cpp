@@ -74,11 +74,11 @@ Result<ExitCode> mail_show(CommandContext& context, const MailShowArguments& arg
   context.out.line("mail " + safe(mail.id) + " · " + safe(field("kind")) + " · by " + safe(field("agent")) + " · " +
                    safe(mail.created_at) + " · " + safe(state_of(mail)));
   context.out.line("");
-  if (!context.out.json()) print_text(context.out, field("body"), 2);
+  if (!context.out.json()) print_text(context.out, field("body"));
   if (std::string answer = field("owner_reply"); !answer.empty()) {
     context.out.line("");
     context.out.line("The steward answered:");
-    if (!context.out.json()) print_text(context.out, answer, 2);
+    if (!context.out.json()) print_text(context.out, answer);
   }
   context.out.document(mail_document(*stack, mail));
   return ExitCode::done;
