@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -18,6 +19,7 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 
+#include "base/mutex.h"
 #include "http/fair_pool.h"
 #include "http/held_bytes.h"
 #include "http/response_head.h"
@@ -38,7 +40,8 @@ inline constexpr std::size_t kMostBuffered = 64 * 1024;
 /// Always admitted, even without room: a refusal is not much smaller.
 inline constexpr std::size_t kAlwaysRoom = 4 * 1024;
 
-// All members are used on the I/O thread only, except for the options, the handler, the pools and `giving_up_`.
+// All members are used on the I/O thread only, except for the options, the handler, the pools, `giving_up_` and what a
+// mutex guards.
 class Server::Core : public std::enable_shared_from_this<Core> {
  public:
   Core(ServerOptions options, Handler handler);
@@ -61,6 +64,13 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   bool make_room();
   /// Sets the memory that a connection is charged for, closing others to make room. False if there is none for it.
   bool hold(Session* session, const std::string& client, std::size_t bytes, bool can_go);
+  struct Arrived {
+    std::weak_ptr<Session> watcher;
+    LiveBody::Text text;
+  };
+  /// Gives a text to a watcher, on the I/O thread. Callable on any thread.
+  void arrive(Arrived arrived);
+  void give_out();
   FairPool& pool_for(const HttpRequest& request);
 
   const ServerOptions options_;
@@ -83,7 +93,10 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   std::optional<std::chrono::steady_clock::time_point> complained_;  ///< when a failure to accept was last logged; at
                                                                      ///< most once a minute
   bool stopping_ = false;
-  std::atomic<bool> giving_up_ = false;  ///< no waiting request is started any more
+  Mutex arriving_;
+  std::deque<Arrived> arrived_ PLAYFS_GUARDED_BY(arriving_);
+  bool giving_out_ PLAYFS_GUARDED_BY(arriving_) = false;  ///< the I/O thread will look at them
+  std::atomic<bool> giving_up_ = false;                   ///< no waiting request is started any more
   std::thread thread_;
   std::once_flag stopped_;
 };
@@ -110,6 +123,8 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   /// Closes it if it waits for a request, or only listens.
   void close_if_unoccupied();
   void close();
+  /// Goes on with a text that `live_` gave.
+  void send_live(const LiveBody::Text& text);
   /// It is not being served, listens to nothing, and is not closed already: a closed one takes a while to go away.
   [[nodiscard]] bool can_give_way() const { return !is_being_served_ && !live_ && stream_.socket().is_open(); }
 
@@ -147,7 +162,6 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   bool begin_to_watch(std::unique_ptr<LiveBody> live);
   /// After its beginning, or the rest of a text, was sent.
   void go_on_watching();
-  void send_live(const LiveBody::Text& text);
   /// Sets the bytes it is charged for; false if there is no room.
   bool hold(std::size_t bytes);
   /// Answers a request that cannot be read to its end, and closes.

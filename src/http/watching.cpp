@@ -2,6 +2,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -9,6 +10,36 @@
 #include "http/server_core.h"
 
 namespace playfs::http {
+
+namespace {
+/// Texts sent in one go: a text for thousands of watchers takes tens of milliseconds, and others' requests do not wait
+/// for all of them.
+constexpr std::size_t kSentAtOnce = 32;
+}  // namespace
+
+/// One handler for all of them: thousands of handlers would be in the queue ahead of everybody else.
+void Server::Core::arrive(Arrived arrived) {
+  {
+    MutexLock lock(arriving_);
+    arrived_.push_back(std::move(arrived));
+    if (std::exchange(giving_out_, true)) return;
+  }
+  asio::post(io_, [this] { give_out(); });
+}
+
+void Server::Core::give_out() {
+  std::array<Arrived, kSentAtOnce> some;
+  std::size_t count = 0;
+  {
+    MutexLock lock(arriving_);
+    for (; count < some.size() && !arrived_.empty(); arrived_.pop_front()) some[count++] = std::move(arrived_.front());
+    giving_out_ = count > 0;
+  }
+  if (count == 0) return;
+  asio::post(io_, [this] { give_out(); });  // first: whatever fails here, the others get theirs
+  for (const Arrived& each : some)
+    if (auto watcher = each.watcher.lock()) watcher->send_live(each.text);
+}
 
 bool Server::Core::Session::begin_to_watch(std::unique_ptr<LiveBody> live) {
   if (core_->stopping_ || !core_->watchers_.enter(asker_)) return false;
@@ -33,9 +64,7 @@ void Server::Core::Session::go_on_watching() {
   stream_.async_read_some(buffer_.prepare(1),
                           [self = shared_from_this()](error_code, std::size_t) { self->hang_up(); });
   live_->start([core = core_, watcher = weak_from_this()](const LiveBody::Text& text) {
-    asio::post(core->io_, [watcher, text] {
-      if (auto self = watcher.lock()) self->send_live(text);
-    });
+    core->arrive({watcher, text});
   });
 }
 
