@@ -59,8 +59,9 @@ Status check_fits(const JsonObject& body, const std::string& what) {
 Result<Record> create_record(runtime::ClientStack& stack, const Sending& sending, JsonObject body) {
   PLAYFS_CHECK(check_fits(body, sending.what));
   stack.client().ask_now();
+  std::string key = sending.key.empty() ? stack.random().uuid() : sending.key;
   auto created = await<Record>([&](auto done) {
-    stack.client().create_record(sending.collection, std::move(body), stack.random().uuid(), {}, std::move(done));
+    stack.client().create_record(sending.collection, std::move(body), std::move(key), {}, std::move(done));
   });
   if (!created) return fail(failure(std::move(created).error(), sending));
   stack.site().learn(sending.collection, *created);

@@ -5,6 +5,8 @@
 #include <istream>
 
 #include "app/commands/conversation.h"
+#include "app/conversation.h"
+#include "app/sending.h"
 #include "base/await.h"
 #include "mail/address.h"
 #include "mail/incoming.h"
@@ -41,9 +43,9 @@ struct Post {
   JsonObject fields;
 };
 
-class Sending {
+class Delivery {
  public:
-  Sending(CommandContext& context, runtime::ClientStack& stack, const mail::Incoming& mail, std::string agent)
+  Delivery(CommandContext& context, runtime::ClientStack& stack, const mail::Incoming& mail, std::string agent)
       : context_(context), stack_(stack), mail_(mail), agent_(std::move(agent)) {}
 
   Result<ExitCode> run(bool dry_run) {
@@ -56,27 +58,20 @@ class Sending {
       }
       case Purpose::thread:
         posts.push_back({"threads", {{"title", mail_.subject}, {"agent", agent_}, {"kind", mail_.kind}}});
-        posts.push_back(message("", ""));
+        posts.push_back({"messages", message_in("", "")});
         break;
       case Purpose::mail:
         posts.push_back({"domain_mail",
                          {{"agent", agent_}, {"kind", mail_.kind}, {"subject", mail_.subject}, {"body", mail_.body}}});
         break;
     }
-    for (const Post& post : posts) PLAYFS_CHECK(check_size(post));
+    for (const Post& post : posts) PLAYFS_CHECK(check_fits(post.fields, "send the mail"));
     return dry_run ? show(posts) : send(posts);
   }
 
  private:
-  [[nodiscard]] Post message(const std::string& thread, const std::string& parent) const {
-    Json::Array mentions(mail_.mentions.begin(), mail_.mentions.end());
-    return {"messages",
-            {{"thread", thread},
-             {"parent", parent},
-             {"agent", agent_},
-             {"body", mail_.body},
-             {"mentions", std::move(mentions)},
-             {"links", Json::Array()}}};
+  [[nodiscard]] JsonObject message_in(const std::string& thread, const std::string& parent) const {
+    return message_body(thread, parent, agent_, mail_.body, mail_.mentions);
   }
 
   Result<Post> reply_to(const std::string& parent) {
@@ -92,16 +87,7 @@ class Sending {
     if (thread == nullptr || thread->string() == nullptr || thread->string()->empty())
       return fail(ErrorCode::refused_input, "the message '" + parent + "' that the mail answers is in no thread",
                   "playfs api GET /messages/" + percent_encode(parent));
-    return message(*thread->string(), parent);
-  }
-
-  static Status check_size(const Post& post) {
-    const std::size_t size = json_size(post.fields);
-    if (size <= kMaxRecordSize) return {};
-    return fail(ErrorCode::record_too_large,
-                "the mail needs " + std::to_string(size) + " bytes in " + post.collection +
-                    ", and a record has at most " + std::to_string(kMaxRecordSize),
-                "shorten it, or publish the rest as a file of a project");
+    return Post{"messages", message_in(*thread->string(), parent)};
   }
 
   /// The same for the same mail. One without a Message-ID may well be sent twice on purpose.
@@ -130,9 +116,9 @@ class Sending {
   }
 
   Result<Record> create(const Post& post) {
-    return await<Record>([&](auto done) {
-      stack_.client().create_record(post.collection, post.fields, key_of(post), {}, std::move(done));
-    });
+    const std::string list = "/" + post.collection + "?limit=5";
+    const Sending sending{post.collection, "send the mail", context_.next_command({"api", "GET", list}), key_of(post)};
+    return create_record(stack_, sending, post.fields);
   }
 
   Result<ExitCode> send(std::vector<Post>& posts) {
@@ -175,7 +161,7 @@ Result<ExitCode> sendmail(CommandContext& context, const SendmailArguments& argu
   PLAYFS_TRY(mail::Incoming mail,
              mail::parse_mail(text, {mail::domain_of(source.text), arguments.recipients, arguments.reads_headers}));
   PLAYFS_TRY(auto stack, context.open_client_stack());
-  return Sending(context, *stack, mail, arguments.agent.value_or(context.agent(source.text))).run(arguments.dry_run);
+  return Delivery(context, *stack, mail, arguments.agent.value_or(context.agent(source.text))).run(arguments.dry_run);
 }
 
 }  // namespace playfs::app
