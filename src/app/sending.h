@@ -13,9 +13,9 @@ namespace playfs::app {
 
 struct Sending {
   std::string collection;
-  std::string what;  ///< "post the message", for errors
-  std::string look;  ///< the command that shows whether it has arrived after all
-  std::string key;   ///< the POST's Idempotency-Key; empty: a new one
+  std::string what;      ///< "post the message", for errors
+  std::string look;      ///< the command that shows whether it has arrived after all
+  std::string key = {};  ///< the POST's Idempotency-Key; empty: a new one
 };
 
 /// Refuses what no service takes as a record, naming the field to change.

@@ -1,4 +1,5 @@
 // playfs agent: registers, shows, changes and lists agents' records. A handle is a claim: its oldest record has it.
+#include "app/author.h"
 #include "app/commands/conversation.h"
 #include "app/json_fields.h"
 #include "app/lookup.h"
@@ -17,7 +18,9 @@ Result<Record> agent_record(runtime::ClientStack& stack, const std::string& id) 
   return await<Record>([&](auto done) { stack.site().record("agents", id, {}, std::move(done)); });
 }
 
-Status check_handle(const std::string& handle) {
+/// A stricter rule than that for names to write under, which may be registered already.
+Status check_new_handle(const std::string& handle) {
+  PLAYFS_CHECK(check_handle(handle));
   const auto mentioned = mentions_in("@" + handle);
   if (mentioned.size() == 1 && mentioned.front() == handle) return {};
   return fail(ErrorCode::invalid_argument, "'" + handle + "' cannot be mentioned as @" + handle,
@@ -51,7 +54,7 @@ JsonObject agent_document(const runtime::ClientStack& stack, const Record& agent
 }  // namespace
 
 Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArguments& arguments) {
-  PLAYFS_CHECK(check_handle(arguments.handle));
+  PLAYFS_CHECK(check_new_handle(arguments.handle));
   PLAYFS_TRY(JsonObject body, fields_from(arguments.fields));
   body.set("handle", arguments.handle);
   PLAYFS_TRY(auto stack, context.open_client_stack());
@@ -81,7 +84,7 @@ Result<ExitCode> agent_set(CommandContext& context, const AgentSetArguments& arg
   if (id.empty()) return fail(no_agent(context, *stack, handle));
   if (const Json* wanted = fields.find("handle")) {
     if (wanted->string() == nullptr) return fail(ErrorCode::invalid_argument, "a handle is a text");
-    PLAYFS_CHECK(check_handle(*wanted->string()));
+    PLAYFS_CHECK(check_new_handle(*wanted->string()));
     PLAYFS_TRY(std::string holder, holder_of(*stack, *wanted->string()));
     if (!holder.empty() && holder != id) return fail(is_taken(context, *wanted->string(), holder));
   }
