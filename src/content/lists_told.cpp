@@ -51,7 +51,8 @@ void Lists::bring_up() {
   {
     MutexLock lock(mutex_);
     for (const auto& [collection, list] : lists_)
-      if (list.read && is_followed(list) && !is_told(list)) collections.push_back(collection);
+      // Also one that is being read for the first time, if that began before changes were told.
+      if (is_followed(list) && !is_told(list)) collections.push_back(collection);
   }
   for (const std::string& collection : collections) bring_up(collection);
 }

@@ -282,6 +282,25 @@ TEST_F(NewsTest, AResetMakesEverythingUnknownAndReadsWhatIsShown) {
   EXPECT_TRUE(site_->is_list_told("threads"));
 }
 
+TEST_F(NewsTest, AListThatWasReadTooEarlyIsReadAgain) {
+  service_.hold();
+  site_->follow_list("messages");
+  Answer<ListPtr> list;
+  site_->list("messages", {}, list.callback());
+  run();
+  while (!service_.has_stream()) {
+    ASSERT_TRUE(service_.answer_at(0));  // the description comes first
+    run();
+  }
+  hello();
+  run();
+  service_.release();
+  run();
+  EXPECT_TRUE(list.ok());
+  EXPECT_TRUE(site_->is_list_told("messages"));
+  EXPECT_EQ(service_.requests("messages"), 2) << "what came between the first response and the connection";
+}
+
 TEST_F(NewsTest, AListThatCannotBeReadIsAskedForByItsNextReader) {
   go_live();
   read_list("messages");
