@@ -121,7 +121,11 @@ class Pages(fixture.Fixture):
             above = create('messages', thread=thread, parent=above, agent='otter', body=f'Reply {number}\n\nwith a link',
                            links=['https://example.org/' + 'long' * 40, 'javascript:alert(1)'])['id']
         create('messages', thread=thread, parent='', agent=HOSTILE, body=HOSTILE)
+        create('messages', thread=thread, parent='nowhere', agent='w' * 300, body=f'@wren {"long" * 100} {HOSTILE}',
+               mentions=['wren', HOSTILE, 'm' * 300], links=['projects/' + self.project], **{'f' * 300: 'v' * 300})
+        self.message = above
         letter = create('domain_mail', agent='wren', kind='idea', subject='A board', body='It would be good.\n' * 3)['id']
+        create('domain_mail', agent=HOSTILE, kind='question', subject='s' * 300, body='b' * 3000)
         space = create('spaces', name='Harbour', region={'x': 1, 'tiles': ['water'] * 30})['id']
         revision = f'/projects/{self.project}/revisions/{self.head}'
         self.pages = {
@@ -129,7 +133,8 @@ class Pages(fixture.Fixture):
             'history': f'/projects/{self.project}/log', 'revision': revision, 'file': f'{revision}/files/src/main.c',
             'wrong': f'{revision}/files/wrong.txt', 'binary': f'{revision}/files/logo.png',
             'difference': f'/projects/{self.project}/diff/{self.first}..{self.head}', 'threads': '/threads',
-            'thread': f'/threads/{thread}', 'agents': '/agents', 'agent': f'/agents/{agent["id"]}', 'mail': '/mail',
+            'thread': f'/threads/{thread}', 'message': f'/threads/{thread}/messages/{above}',
+            'folder': f'{revision}/files/docs/deep', 'handle': '/agents/otter', 'agents': '/agents', 'agent': f'/agents/{agent["id"]}', 'mail': '/mail',
             'letter': f'/mail/{letter}', 'spaces': '/spaces', 'space': f'/spaces/{space}', 'records': '/records',
             'collection': '/records/messages', 'record': f'/records/projects/{self.project}',
         }
@@ -209,8 +214,19 @@ class Pages(fixture.Fixture):
             return Math.max(...[...document.querySelectorAll(".graph circle")].map((c, i) => Math.abs(middle(c) - middle(rows[i]))));''')
         self.assertLess(apart, 3)
 
+    def test_conversation_is_walked_by_links_alone(self):
+        self.open(self.pages['thread'])
+        self.browser.click(f'#message-{self.message} .permalink')
+        self.assertTrue(self.browser.url().endswith(f'/messages/{self.message}'))
+        self.browser.click('.above li:last-child a')
+        self.assertIn('Reply 7', self.browser.evaluate('return document.querySelector(".message").innerText'))
+        self.browser.click('p.more a')
+        self.assertRegex(self.browser.url(), '/threads/[^/]+#message-')
+        self.browser.click('.message:target a.agent')
+        self.assertTrue(self.browser.url().endswith('/agents/otter'))
+
     def test_words_of_strangers_stay_words(self):
-        for path in ('/agents', self.pages['history'], self.pages['thread']):
+        for path in ('/agents', self.pages['history'], self.pages['thread'], self.pages['project']):
             self.open(path)
             self.assertIn('<script>alert(1)</script>', self.browser.evaluate('return document.body.innerText'))
             self.assertEqual(self.browser.console(), [])

@@ -11,9 +11,10 @@ namespace playfs::http {
 
 struct Reply {
   const Record* message = nullptr;
-  std::size_t depth = 0;         ///< indentation; at most kDeepest
-  bool parent_is_above = false;  ///< it is shown below its parent
-  std::string parent;            ///< the message that it claims to answer; empty for none
+  std::size_t depth = 0;       ///< indentation; at most kDeepest
+  std::string parent;          ///< the message that it claims to answer; empty for none
+  bool shows_parent = false;   ///< the indentation tells which message that is
+  std::size_t branch_end = 0;  ///< in the result: past the last of the replies to it, and to those
 };
 
 /// Deeper replies are not indented further.

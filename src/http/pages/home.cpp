@@ -44,7 +44,7 @@ Status show_news(Html& html, Visit& visit) {
                            "No projects yet. Create the first one: playfs init NAME",
                            [&](const Record& record) { show_project_item(html, "h3", visit.reader, record); }));
   PLAYFS_CHECK(show_latest(html, visit, "threads", "Latest threads", "Nobody has said anything yet.",
-                           [&](const Record& record) { show_thread_item(html, "h3", record); }));
+                           [&](const Record& record) { show_thread_item(html, "h3", visit.reader, record); }));
   return {};
 }
 

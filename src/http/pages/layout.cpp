@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "http/pages/prose.h"
 #include "wire/json.h"
 
 namespace playfs::http {
@@ -129,19 +130,18 @@ void show_time(Html& html, std::string_view iso8601) {
   html.element("time", {{"datetime", exact}}, exact.substr(0, 10) + ' ' + exact.substr(11, 5));
 }
 
-void show_name(Html& html, std::string_view name) { html.element("bdi", name); }
-
-void show_prose(Html& html, std::string_view text) { html.element("div", {{"class", "prose"}, {"dir", "auto"}}, text); }
-
-void show_address(Html& html, std::string_view address) {
-  if (auto url = Url::external(address))
-    html.element("a", {{Address::href, *url}, {"rel", "noopener noreferrer nofollow ugc"}}, address);
-  else show_name(html, address);
+void show_edited(Html& html, const Record& record) {
+  if (record.updated_at.empty() || record.updated_at == record.created_at) return;
+  auto mark = html.open("span", {{"class", "edited"}});
+  html.text("edited ");
+  show_time(html, record.updated_at);
 }
+
+void show_name(Html& html, std::string_view name) { html.element("bdi", name); }
 
 void show_fields(Html& html, const JsonObject& fields, std::initializer_list<std::string_view> without) {
   auto is_left_out = [&](std::string_view name) {
-    return std::find(without.begin(), without.end(), name) != without.end();
+    return !name.empty() && std::find(without.begin(), without.end(), name) != without.end();
   };
   if (std::all_of(fields.begin(), fields.end(), [&](const JsonMember& field) { return is_left_out(field.name); }))
     return;
@@ -188,6 +188,11 @@ std::string excerpt(std::string_view text, std::size_t most) {
     characters += begins;
   }
   return line;
+}
+
+std::string excerpt_or(std::string_view text, std::size_t most, std::string_view otherwise) {
+  std::string shown = excerpt(text, most);
+  return shown.empty() ? std::string(otherwise) : shown;
 }
 
 std::string headline(std::string_view text, std::string_view otherwise) {

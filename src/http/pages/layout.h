@@ -48,23 +48,23 @@ void show_time(Html& html, std::string_view iso8601);
 
 /// A name from a stranger, isolated from the text direction around it.
 void show_name(Html& html, std::string_view name);
-/// Long text from a stranger, with its line breaks.
-void show_prose(Html& html, std::string_view text);
-/// A link if it is a plain web address, text otherwise.
-void show_address(Html& html, std::string_view address);
-
-/// All members except `without`, as a list of terms. Writes nothing if none are left.
+/// All members except `without` (an empty name there is none), as a list of terms. Writes nothing if none are left.
 void show_fields(Html& html, const JsonObject& fields, std::initializer_list<std::string_view> without);
 
 /// "Older" and "Newest", if there are such pages. `older` is empty on the last page.
 void show_pager(Html& html, const Url& list, std::string_view cursor, std::string_view older,
                 std::string_view older_label);
 
+/// "edited", if a record was changed after it was created.
+void show_edited(Html& html, const Record& record);
+
 /// The note in place of an empty list.
 void show_nothing(Html& html, std::string_view note);
 
 /// The beginning of a text on one line, at most about `most` characters.
 std::string excerpt(std::string_view text, std::size_t most);
+/// The same; `otherwise` if nothing of it can be seen.
+std::string excerpt_or(std::string_view text, std::size_t most, std::string_view otherwise);
 /// The first line of a text, shortened; `otherwise` if it is empty.
 std::string headline(std::string_view text, std::string_view otherwise);
 /// The text below its headline, or all of it if the headline was shortened.

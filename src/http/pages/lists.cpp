@@ -1,5 +1,7 @@
 #include "http/pages/lists.h"
 
+#include <span>
+
 #include "wire/records.h"
 
 namespace playfs::http {
@@ -7,31 +9,50 @@ namespace playfs::http {
 namespace {
 
 constexpr std::size_t kExcerpt = 200;
+constexpr std::size_t kBadge = 24;
 
-std::string first_text(const JsonObject& fields, std::initializer_list<std::string_view> names) {
+constexpr std::size_t kLead = 400;
+constexpr std::string_view kTitles[] = {"name", "title", "handle", "subject"};
+constexpr std::string_view kDescriptions[] = {"description", "summary", "about", "bio", "purpose"};
+
+/// The first of `names` that has text; empty if none has.
+std::string_view first_field(const JsonObject& fields, std::span<const std::string_view> names) {
   for (std::string_view name : names)
-    if (std::string text = text_field(fields, name); !text.empty()) return text;
+    if (!text_field(fields, name).empty()) return name;
   return {};
 }
 
 }  // namespace
 
 std::string title_of(const Record& record) {
-  std::string title = excerpt(first_text(record.fields, {"name", "title", "handle", "subject"}), 120);
+  std::string title = excerpt(text_field(record.fields, first_field(record.fields, kTitles)), 120);
   return title.empty() ? record.id : title;
 }
 
-std::string description_of(const JsonObject& fields) {
-  return first_text(fields, {"description", "summary", "about", "bio", "purpose"});
+std::string description_of(const JsonObject& fields) { return text_field(fields, first_field(fields, kDescriptions)); }
+
+std::string_view show_lead(Html& html, const JsonObject& fields) {
+  const std::string_view field = first_field(fields, kDescriptions);
+  const std::string whole = text_field(fields, field), lead = excerpt(whole, kLead);
+  if (!lead.empty()) html.element("p", {{"class", "lead"}, {"dir", "auto"}}, lead);
+  return lead == whole ? field : std::string_view();
 }
 
 void show_byline(Html& html, std::string_view agent, std::string_view time) {
   auto line = html.open("p", {{"class", "byline"}});
-  if (!agent.empty()) {
-    auto who = html.open("span", {{"class", "agent"}});
-    show_name(html, excerpt(agent, 60));
-  }
+  if (!agent.empty()) show_agent(html, agent);
   show_time(html, time);
+}
+
+void show_record_byline(Html& html, const Record& record) {
+  auto line = html.open("p", {{"class", "byline"}});
+  for (std::string_view name : {"kind", "state"})
+    if (std::string text = text_field(record.fields, name); !text.empty())
+      html.element("span", {{"class", "badge"}}, excerpt(text, kBadge));
+  if (!text_field(record.fields, "owner_reply").empty()) html.element("span", {{"class", "badge head"}}, "answered");
+  if (std::string agent = text_field(record.fields, "agent"); !agent.empty()) show_agent(html, agent);
+  show_time(html, record.created_at);
+  show_edited(html, record);
 }
 
 void show_record_link(Html& html, std::string_view collection, std::string_view id) {
@@ -57,21 +78,35 @@ void show_project_item(Html& html, Tag level, Reader& reader, const Record& reco
   show_byline(html, text_field(head->fields, "agent"), head->created_at);
 }
 
-void show_thread_item(Html& html, Tag level, const Record& thread) {
+void show_thread_item(Html& html, Tag level, Reader& reader, const Record& thread) {
   auto item = html.open("li");
   {
     auto heading = html.open(level);
-    auto link = html.open("a", {{Address::href, Url() / "threads" / thread.id}});
+    auto link = html.open("a", {{Address::href, url_of_thread(thread.id)}});
     show_name(html, title_of(thread));
   }
-  auto line = html.open("p", {{"class", "byline"}});
-  if (std::string kind = text_field(thread.fields, "kind"); !kind.empty())
-    html.element("span", {{"class", "badge"}}, excerpt(kind, 24));
-  if (std::string agent = text_field(thread.fields, "agent"); !agent.empty()) {
-    auto who = html.open("span", {{"class", "agent"}});
-    show_name(html, excerpt(agent, 60));
+  show_record_byline(html, thread);
+  auto latest = reader.parts("messages", thread.id, 1, {});
+  if (!latest || latest->records.empty()) return;
+  const Record& message = latest->records.front();
+  {
+    auto line = html.open("p", {{"class", "excerpt quoted"}, {"dir", "auto"}});
+    html.link(url_of_message(thread.id, message.id),
+              excerpt_or(text_field(message.fields, "body"), kExcerpt, "(no text)"));
   }
-  show_time(html, thread.created_at);
+  show_record_byline(html, message);
+}
+
+void show_letter_item(Html& html, Tag level, const Record& letter) {
+  auto item = html.open("li");
+  {
+    auto heading = html.open(level);
+    auto link = html.open("a", {{Address::href, Url() / "mail" / letter.id}});
+    show_name(html, title_of(letter));
+  }
+  if (std::string body = excerpt(text_field(letter.fields, "body"), kExcerpt); !body.empty())
+    html.element("p", {{"class", "excerpt"}, {"dir", "auto"}}, body);
+  show_record_byline(html, letter);
 }
 
 }  // namespace playfs::http

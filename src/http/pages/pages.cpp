@@ -138,6 +138,8 @@ Result<Document> find_document(Visit& visit, const std::vector<std::string>& seg
       {"spaces", spaces_page, space_page},       {"records", collections_page, collection_page}};
   if (segments.empty()) return home_page(visit);
   if (segments[0] == "projects" && segments.size() > 2) return find_below_project(visit, segments);
+  if (segments[0] == "threads" && segments.size() == 4 && segments[2] == "messages")
+    return message_page(visit, segments[1], segments[3]);
   if (segments[0] == "records" && segments.size() == 3) return record_page(visit, segments[1], segments[2]);
   for (const Place& place : kPlaces) {
     if (segments[0] != place.segment) continue;

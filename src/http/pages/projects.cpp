@@ -1,11 +1,13 @@
-// The list of projects, a project's head, and its log.
+// The list of projects, and a project's head.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "http/pages/content.h"
-#include "http/pages/graph.h"
+#include "http/pages/history.h"
+#include "http/pages/last_changes.h"
 #include "http/pages/lists.h"
 #include "http/pages/tree.h"
 #include "http/pages/views.h"
@@ -16,26 +18,9 @@ namespace playfs::http {
 namespace {
 
 constexpr std::size_t kProjects = 30;
-constexpr std::size_t kRevisions = 40;
 constexpr std::size_t kReadmeCeiling = 64 * 1024;
-constexpr std::size_t kParentsNamed = 4;
-constexpr std::size_t kLead = 400;  // characters of a description at the top of the page
-
-std::string name_of(const Project& project) { return title_of(project.raw); }
-
-enum class Tab { files, history };
-
-void show_tabs(Html& html, const Project& project, Tab tab) {
-  auto navigation = html.open("nav", {{"class", "tabs"}, {"aria-label", "Project"}});
-  auto list = html.open("ul");
-  auto entry = [&](Tab own, const Url& url, std::string_view label) {
-    auto item = html.open("li");
-    if (own == tab) html.element("a", {{Address::href, url}, {"aria-current", "page"}}, label);
-    else html.link(url, label);
-  };
-  entry(Tab::files, url_of_project(project.id.text()), "Files");
-  entry(Tab::history, url_of_log(project.id.text()), "History");
-}
+constexpr std::size_t kActivity = 30;  // revisions looked at
+constexpr std::size_t kActivityShown = 5;
 
 void show_head_line(Html& html, const Project& project, const Revision& head) {
   auto block = html.open("div", {{"class", "latest"}});
@@ -54,15 +39,40 @@ const std::pair<const std::string, FileEntry>* find_readme(const Manifest& manif
   return nullptr;
 }
 
-void show_readme(Html& html, Reader& reader, const Manifest& manifest) {
-  const auto* readme = find_readme(manifest);
+void show_readme(Html& html, Reader& reader, const Revision& head) {
+  const auto* readme = find_readme(head.manifest);
   if (!readme) return;
-  auto content = read_content(reader, readme->second, kReadmeCeiling);
-  // The file's own page explains what is wrong with it.
-  if (!content || !content->mismatch.empty() || !content->is_text) return;
   auto section = html.open("section", {{"class", "readme"}, {"aria-labelledby", "readme"}});
   html.element("h2", {{"id", "readme"}}, readme->first);
-  show_prose(html, content->bytes);
+  auto content = read_content(reader, readme->second, kReadmeCeiling);
+  if (content && content->mismatch.empty() && content->is_text) return show_prose(html, content->bytes);
+  auto note = html.open("p", {{"class", "nothing"}});
+  html.text("It is not shown here. ");
+  html.link(url_of_file(head.project.text(), head.id.text(), readme->first), "Its own page says why");
+}
+
+/// Who changed a name last.
+void show_last_change(Html& html, const std::string& project, const LastChanges& changes, std::string_view name) {
+  auto found = changes.find(name);
+  if (found == changes.end()) return html.element("span", {{"class", "note"}}, "older");
+  const LastChange& change = found->second;
+  {
+    auto line = html.open("p", {{"class", "excerpt"}, {"dir", "auto"}});
+    html.link(url_of_revision(project, change.id), headline(change.message, "(no message)"));
+  }
+  show_byline(html, change.agent, change.time);
+}
+
+void show_top(Html& html, Reader& reader, const Revision& head) {
+  const std::string& project = head.project.text();
+  auto section = html.open("section", {{"aria-labelledby", "files"}});
+  html.element("h2", {{"id", "files"}}, "Files");
+  const LastChanges changes = last_changes(reader, head);
+  show_folder(html, head, "", "Last changed",
+              [&](const TreeEntry& entry) { show_last_change(html, project, changes, entry.name); });
+  show_refused(html, head.manifest);
+  auto all = html.open("p", {{"class", "more"}});
+  html.link(url_of_revision(project, head.id.text()).at("files"), "All files in one list");
 }
 
 void show_head(Html& html, Visit& visit, const Project& project) {
@@ -75,85 +85,71 @@ void show_head(Html& html, Visit& visit, const Project& project) {
     show_nothing(html, "The latest revision cannot be read: " + head.error().message + ".");
     return show_record_link(html, "revisions", latest);
   }
-  show_head_line(html, project, *head);
-  show_files(html, project.id.text(), *head);
-  show_readme(html, visit.reader, head->manifest);
-}
-
-/// The parts of a revision that the log shows. The manifest is not read, so a broken one does no harm here.
-struct LogEntry {
-  GraphNode node;
-  std::string agent, message, time;
-};
-
-LogEntry log_entry_of(const Record& record, const std::string& head) {
-  LogEntry entry;
-  entry.node = {record.id, {}, record.id == head};
-  if (const Json* parents = record.fields.find("parents"); parents && parents->array())
-    for (const Json& parent : *parents->array())
-      if (parent.string() && !parent.string()->empty() && parent.string()->size() <= kMaxIdLength)
-        entry.node.parents.push_back(*parent.string());
-  entry.agent = text_field(record.fields, "agent");
-  entry.message = text_field(record.fields, "message");
-  entry.time = record.created_at;
-  return entry;
-}
-
-void show_parents(Html& html, const std::string& project, const std::vector<std::string>& parents) {
-  auto line = html.open("span", {{"class", "parents"}});
-  html.text(parents.empty() ? "first revision" : parents.size() == 1 ? "after " : "merges ");
-  for (std::size_t i = 0; i < std::min(parents.size(), kParentsNamed); ++i) {
-    if (i > 0) html.text(", ");
-    html.link(url_of_revision(project, parents[i]), short_id(parents[i]));
+  if (head->project != project.id) {
+    show_nothing(html, "The project names " + latest + " as its latest revision, which is another project's.");
+    return show_record_link(html, "revisions", latest);
   }
-  if (parents.size() > kParentsNamed) html.text(fmt::format(" and {} more", parents.size() - kParentsNamed));
+  show_head_line(html, project, *head);
+  show_top(html, visit.reader, *head);
+  show_readme(html, visit.reader, *head);
 }
 
-void show_log_entry(Html& html, const std::string& project, const LogEntry& entry) {
+void show_entry(Html& html, const Project& project, const LogEntry& entry) {
   auto item = html.open("li");
   {
-    auto first = html.open("p", {{"class", "headline"}, {"dir", "auto"}});
-    html.link(url_of_revision(project, entry.node.id), headline(entry.message, "(no message)"));
+    auto line = html.open("p", {{"class", "headline"}, {"dir", "auto"}});
+    html.link(url_of_revision(project.id.text(), entry.node.id), headline(entry.message, "(no message)"));
     if (entry.node.head) html.element("span", {{"class", "badge head"}}, "head");
   }
-  auto second = html.open("p", {{"class", "byline"}});
-  if (!entry.agent.empty()) {
-    auto who = html.open("span", {{"class", "agent"}});
-    show_name(html, excerpt(entry.agent, 40));
-  }
+  auto line = html.open("p", {{"class", "byline"}});
+  if (!entry.agent.empty()) show_agent(html, entry.agent);
   show_time(html, entry.time);
-  html.element("code", {{"class", "id"}, {"title", entry.node.id}}, short_id(entry.node.id));
-  show_parents(html, project, entry.node.parents);
+  if (entry.node.head || project.latest_revision.empty()) return;
+  html.link(url_of_diff(project.id.text(), project.latest_revision.text(), entry.node.id), "difference to head");
 }
 
-/// A form to choose two revisions; its answer redirects to their difference.
-void show_comparison(Html& html, const std::string& project, const std::vector<LogEntry>& log) {
-  if (log.size() < 2) return;
-  auto details = html.open("details", {{"class", "compare"}});
-  html.element("summary", "Compare two revisions");
-  auto form = html.open("form", {{Address::action, url_of_project(project) / "diff"}, {"method", "get"}});
-  auto choice = [&](std::string_view name, std::string_view label, std::size_t chosen) {
-    auto whole = html.open("label");
-    html.element("span", label);
-    auto select = html.open("select", {{"name", name}});
-    for (std::size_t i = 0; i < log.size(); ++i) {
-      std::string text = short_id(log[i].node.id) + " " + excerpt(log[i].message, 60);
-      if (i == chosen) html.element("option", {{"value", log[i].node.id}, {"selected", "selected"}}, text);
-      else html.element("option", {{"value", log[i].node.id}}, text);
-    }
-  };
-  choice("from", "From", 1);
-  choice("to", "To", 0);
-  html.element("button", {{"type", "submit"}}, "Show the difference");
+/// The revisions that nothing has been built on, beside head. What is built on a revision is newer, so these are all
+/// that there are among the newest ones.
+std::vector<LogEntry> branches_of(const std::vector<LogEntry>& log) {
+  std::set<std::string_view> built_on;
+  for (const LogEntry& entry : log) built_on.insert(entry.node.parents.begin(), entry.node.parents.end());
+  std::vector<LogEntry> branches;
+  for (const LogEntry& entry : log)
+    if (!entry.node.head && !built_on.contains(entry.node.id)) branches.push_back(entry);
+  return branches;
 }
 
-void show_log(Html& html, const std::string& project, const std::vector<LogEntry>& log, bool continues) {
-  std::vector<GraphNode> nodes;
-  for (const LogEntry& entry : log) nodes.push_back(entry.node);
-  auto whole = html.open("div", {{"class", "log"}});
-  draw(nodes, lay_out(nodes), continues, html);
-  auto list = html.open("ol", {{"class", "revisions"}});
-  for (const LogEntry& entry : log) show_log_entry(html, project, entry);
+void show_entries(Html& html, const Project& project, const std::vector<LogEntry>& entries) {
+  auto items = html.open("ul", {{"class", "items"}});
+  for (std::size_t i = 0; i < std::min(entries.size(), kActivityShown); ++i) show_entry(html, project, entries[i]);
+}
+
+Status show_activity(Html& html, Visit& visit, const Project& project) {
+  PLAYFS_TRY(RecordList list, visit.reader.parts("revisions", project.id.text(), kActivity, {}));
+  if (list.records.empty()) return {};
+  std::vector<LogEntry> log;
+  for (const Record& record : list.records) log.push_back(log_entry_of(record, project.latest_revision.text()));
+  const Url history = url_of_log(project.id.text());
+  {
+    auto section = html.open("section", {{"aria-labelledby", "activity"}});
+    html.element("h2", {{"id", "activity"}}, "Latest revisions");
+    show_entries(html, project, log);
+    auto more = html.open("p", {{"class", "more"}});
+    html.link(history, "The whole history");
+  }
+  const std::vector<LogEntry> branches = branches_of(log);
+  if (branches.empty()) return {};
+  auto section = html.open("section", {{"aria-labelledby", "branches"}});
+  html.element("h2", {{"id", "branches"}}, "Branches");
+  html.element(
+      "p", {{"class", "note"}},
+      fmt::format("{} of the latest {} revisions {} beside head, and nothing has been built on {}.", branches.size(),
+                  log.size(), branches.size() == 1 ? "is" : "are", branches.size() == 1 ? "it" : "them"));
+  show_entries(html, project, branches);
+  if (branches.size() <= kActivityShown) return {};
+  auto more = html.open("p", {{"class", "more"}});
+  html.link(history, "All of them are in the history");
+  return {};
 }
 
 }  // namespace
@@ -177,23 +173,22 @@ Result<Document> projects_page(Visit& visit) {
 Result<Document> project_page(Visit& visit, const std::string& id) {
   PLAYFS_TRY(Project project, visit.reader.project(id));
   Document document;
-  document.title = name_of(project);
+  document.title = title_of(project.raw);
   document.section = Section::projects;
   document.crumbs = {{"Projects", Url() / "projects"}};
   Html& html = document.main;
   {
     auto heading = html.open("h1");
-    show_name(html, name_of(project));
+    show_name(html, title_of(project.raw));
   }
-  const std::string description = description_of(project.raw.fields);
-  const std::string lead = excerpt(description, kLead);
-  if (!lead.empty()) html.element("p", {{"class", "lead"}, {"dir", "auto"}}, lead);
+  const std::string_view told = show_lead(html, project.raw.fields);
   show_tabs(html, project, Tab::files);
   show_head(html, visit, project);
+  PLAYFS_CHECK(show_activity(html, visit, project));
   {
     auto section = html.open("section", {{"aria-labelledby", "about"}});
     html.element("h2", {{"id", "about"}}, "About this project");
-    show_fields(html, project.raw.fields, {"name", "latest_revision", lead == description ? "description" : "name"});
+    show_fields(html, project.raw.fields, {"name", "latest_revision", told});
     auto list = html.open("dl", {{"class", "fields"}});
     html.element("dt", "created");
     {
@@ -205,31 +200,6 @@ Result<Document> project_page(Visit& visit, const std::string& id) {
     html.element("code", {{"class", "id"}}, project.id.text());
   }
   show_record_link(html, "projects", id);
-  return document;
-}
-
-Result<Document> log_page(Visit& visit, const std::string& id) {
-  PLAYFS_TRY(Project project, visit.reader.project(id));
-  PLAYFS_TRY(RecordList list, visit.reader.parts("revisions", id, kRevisions, visit.cursor()));
-  std::vector<LogEntry> log;
-  for (const Record& record : list.records) log.push_back(log_entry_of(record, project.latest_revision.text()));
-
-  Document document;
-  document.title = "History of " + name_of(project);
-  document.section = Section::projects;
-  document.crumbs = {{"Projects", Url() / "projects"}, {name_of(project), url_of_project(id)}};
-  Html& html = document.main;
-  {
-    auto heading = html.open("h1");
-    html.text("History of ");
-    show_name(html, name_of(project));
-  }
-  show_tabs(html, project, Tab::history);
-  if (!log.empty()) {
-    show_comparison(html, id, log);
-    show_log(html, id, log, !list.next.empty());
-  } else show_nothing(html, "Nothing has been published in this project yet.");
-  show_pager(html, url_of_log(id), visit.cursor(), list.next, "Older revisions");
   return document;
 }
 

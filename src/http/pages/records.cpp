@@ -1,4 +1,4 @@
-// Agents, mail, spaces, and the raw records of any collection.
+// The list of agents; mail, spaces, and the raw records of any collection.
 #include "wire/records.h"
 #include "http/pages/lists.h"
 #include "http/pages/views.h"
@@ -28,25 +28,16 @@ constexpr Kind kMail = {Section::mail, "domain_mail", "mail", "Mail to the stewa
 constexpr Kind kSpaces = {Section::spaces, "spaces", "spaces", "Spaces", "No spaces yet.", "Older spaces"};
 
 void show_item(Html& html, const Kind& kind, const Record& record) {
+  if (kind.section == Section::mail) return show_letter_item(html, "h2", record);
   auto item = html.open("li");
   {
     auto heading = html.open("h2");
     auto link = html.open("a", {{Address::href, Url() / kind.segment / record.id}});
     show_name(html, title_of(record));
   }
-  std::string description = description_of(record.fields);
-  if (description.empty()) description = text_field(record.fields, "body");
-  if (!description.empty()) html.element("p", {{"class", "excerpt"}, {"dir", "auto"}}, excerpt(description, 200));
-  auto line = html.open("p", {{"class", "byline"}});
-  for (std::string_view name : {"kind", "state"})
-    if (std::string text = text_field(record.fields, name); !text.empty())
-      html.element("span", {{"class", "badge"}}, excerpt(text, 24));
-  if (!text_field(record.fields, "owner_reply").empty()) html.element("span", {{"class", "badge head"}}, "answered");
-  if (std::string agent = text_field(record.fields, "agent"); !agent.empty()) {
-    auto who = html.open("span", {{"class", "agent"}});
-    show_name(html, excerpt(agent, 60));
-  }
-  show_time(html, record.created_at);
+  if (std::string description = excerpt(description_of(record.fields), 200); !description.empty())
+    html.element("p", {{"class", "excerpt"}, {"dir", "auto"}}, description);
+  show_record_byline(html, record);
 }
 
 Result<Document> items_page(Visit& visit, const Kind& kind) {
@@ -78,16 +69,6 @@ Document item_document(const Kind& kind, const Record& record) {
   return document;
 }
 
-Result<Document> item_page(Visit& visit, const Kind& kind, const std::string& id) {
-  PLAYFS_TRY(Record record, visit.reader.get(kind.collection, id));
-  Document document = item_document(kind, record);
-  show_byline(document.main, {}, record.created_at);
-  if (record.fields.empty()) show_nothing(document.main, "The record has no other fields.");
-  show_fields(document.main, record.fields, {});
-  show_record_link(document.main, kind.collection, id);
-  return document;
-}
-
 void show_collections(Html& html) {
   auto table = html.open("table");
   {
@@ -115,32 +96,32 @@ Result<const service::Collection*> find_collection(const std::string& name) {
 }  // namespace
 
 Result<Document> agents_page(Visit& visit) { return items_page(visit, kAgents); }
-Result<Document> agent_page(Visit& visit, const std::string& id) { return item_page(visit, kAgents, id); }
 Result<Document> mail_page(Visit& visit) { return items_page(visit, kMail); }
 Result<Document> spaces_page(Visit& visit) { return items_page(visit, kSpaces); }
-Result<Document> space_page(Visit& visit, const std::string& id) { return item_page(visit, kSpaces, id); }
+
+Result<Document> space_page(Visit& visit, const std::string& id) {
+  PLAYFS_TRY(Record space, visit.reader.get("spaces", id));
+  Document document = item_document(kSpaces, space);
+  Html& html = document.main;
+  const std::string_view told = show_lead(html, space.fields);
+  show_byline(html, text_field(space.fields, "agent"), space.created_at);
+  if (space.fields.empty()) show_nothing(html, "The record has no other fields.");
+  show_fields(html, space.fields, {"name", "agent", told});
+  show_record_link(html, "spaces", id);
+  return document;
+}
 
 Result<Document> letter_page(Visit& visit, const std::string& id) {
   PLAYFS_TRY(Record letter, visit.reader.get("domain_mail", id));
   Document document = item_document(kMail, letter);
   Html& html = document.main;
-  {
-    auto line = html.open("p", {{"class", "byline"}});
-    for (std::string_view name : {"kind", "state"})
-      if (std::string text = text_field(letter.fields, name); !text.empty())
-        html.element("span", {{"class", "badge"}}, excerpt(text, 24));
-    if (std::string agent = text_field(letter.fields, "agent"); !agent.empty()) {
-      auto who = html.open("span", {{"class", "agent"}});
-      show_name(html, excerpt(agent, 60));
-    }
-    show_time(html, letter.created_at);
-  }
+  show_record_byline(html, letter);
   show_prose(html, text_field(letter.fields, "body"));
   if (std::string reply = text_field(letter.fields, "owner_reply"); !reply.empty()) {
     auto section = html.open("section", {{"class", "reply"}, {"aria-labelledby", "reply"}});
-    html.element("h2", {{"id", "reply"}}, "The steward's reply");
+    html.element("h2", {{"id", "reply"}}, "The steward’s answer");
     show_prose(html, reply);
-  } else show_nothing(html, "The steward has not replied.");
+  } else show_nothing(html, "The steward has not answered.");
   show_fields(html, letter.fields, {"subject", "body", "kind", "agent", "state", "owner_reply"});
   show_record_link(html, "domain_mail", id);
   return document;

@@ -30,6 +30,14 @@ std::vector<Crumb> crumbs_to(const Place& place, bool into_revision) {
   return crumbs;
 }
 
+/// The folder that a file or folder is in.
+void add_folder_crumb(Document& document, const Place& place, std::string_view path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string_view::npos) return;
+  const std::string folder(path.substr(0, slash));
+  document.crumbs.push_back({folder, url_of_file(place.project.id.text(), place.revision.id.text(), folder)});
+}
+
 void show_parents(Html& html, const Revision& revision) {
   html.element("dt", revision.parents.size() == 1 ? "parent" : "parents");
   auto detail = html.open("dd");
@@ -177,9 +185,34 @@ Result<Document> revision_page(Visit& visit, const std::string& project, const s
   return document;
 }
 
+namespace {
+
+Result<Document> folder_page(const Place& place, const std::string& path) {
+  const std::string folder = path + '/';
+  if (entries_of(place.revision.manifest, folder).empty())
+    return fail(ErrorCode::not_found, "there is no file " + path + " in this revision");
+  Document document;
+  document.title = std::string(file_name(path)) + "/ · " + title_of(place.project.raw);
+  document.section = Section::projects;
+  document.crumbs = crumbs_to(place, true);
+  add_folder_crumb(document, place, path);
+  Html& html = document.main;
+  {
+    auto heading = html.open("h1", {{"class", "file"}});
+    show_path(html, path);
+    html.text("/");
+  }
+  show_folder(html, place.revision, folder, "Kind",
+              [&](const TreeEntry& entry) { html.text(entry.file ? kind_of(*entry.file) : "folder"); });
+  return document;
+}
+
+}  // namespace
+
 Result<Document> file_page(Visit& visit, const std::string& project, const std::string& revision,
                            const std::string& path) {
   PLAYFS_TRY(Place place, find_place(visit.reader, project, revision));
+  if (!place.revision.manifest.files.contains(path)) return folder_page(place, path);
   PLAYFS_TRY(const FileEntry* entry, find_file(place, path));
   Url raw = url_of_raw(project, revision, path);
 
@@ -187,6 +220,7 @@ Result<Document> file_page(Visit& visit, const std::string& project, const std::
   document.title = std::string(file_name(path)) + " · " + title_of(place.project.raw);
   document.section = Section::projects;
   document.crumbs = crumbs_to(place, true);
+  add_folder_crumb(document, place, path);
   Html& html = document.main;
   {
     auto heading = html.open("h1", {{"class", "file"}});

@@ -1,5 +1,7 @@
 #include "http/pages/tree.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "http/pages/content.h"
@@ -32,28 +34,8 @@ std::string size_of(const FileEntry& entry) {
   return entry.size_claim ? size_in_words(*entry.size_claim) : "";
 }
 
-std::string_view kind_of(const FileEntry& entry) {
-  switch (entry.mode) {
-    case FileMode::regular: return entry.encoding == ContentEncoding::base64 ? "binary" : "";
-    case FileMode::executable: return "executable";
-    case FileMode::symlink: return "link";
-  }
-  return {};
-}
-
 void column(Html& html, std::string_view label, std::string_view style = {}) {
   html.element("th", {{"scope", "col"}, {"class", style}}, label);
-}
-
-void show_refused(Html& html, const Manifest& manifest) {
-  if (manifest.refused.empty()) return;
-  html.element("h3", "Not shown by mounts");
-  auto list = html.open("ul", {{"class", "refused"}});
-  for (const RefusedEntry& entry : manifest.refused) {
-    auto item = html.open("li");
-    html.element("code", excerpt(entry.path, 200));
-    html.text(": " + entry.reason);
-  }
 }
 
 }  // namespace
@@ -73,6 +55,74 @@ void show_path(Html& html, std::string_view path) {
   auto whole = html.open("bdi", {{"class", "path"}});
   if (slash != std::string_view::npos) html.element("span", {{"class", "folder"}}, path.substr(0, slash + 1));
   html.text(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
+std::string_view kind_of(const FileEntry& entry) {
+  switch (entry.mode) {
+    case FileMode::regular: return entry.encoding == ContentEncoding::base64 ? "binary" : "";
+    case FileMode::executable: return "executable";
+    case FileMode::symlink: return "link";
+  }
+  return {};
+}
+
+void show_refused(Html& html, const Manifest& manifest) {
+  if (manifest.refused.empty()) return;
+  html.element("h3", "Not shown by mounts");
+  auto list = html.open("ul", {{"class", "refused"}});
+  for (const RefusedEntry& entry : manifest.refused) {
+    auto item = html.open("li");
+    html.element("code", excerpt(entry.path, 200));
+    html.text(": " + entry.reason);
+  }
+}
+
+std::vector<TreeEntry> entries_of(const Manifest& manifest, std::string_view folder) {
+  std::vector<TreeEntry> entries;
+  for (auto file = manifest.files.lower_bound(folder); file != manifest.files.end(); ++file) {
+    std::string_view path = file->first;
+    if (!path.starts_with(folder)) break;
+    path.remove_prefix(folder.size());
+    const auto slash = path.find('/');
+    const std::string_view name = path.substr(0, slash);
+    if (slash == std::string_view::npos) entries.push_back({std::string(name), &file->second, 0});
+    else if (!entries.empty() && !entries.back().file && entries.back().name == name) ++entries.back().files;
+    else entries.push_back({std::string(name), nullptr, 1});
+  }
+  std::stable_partition(entries.begin(), entries.end(), [](const TreeEntry& entry) { return !entry.file; });
+  return entries;
+}
+
+void show_folder(Html& html, const Revision& revision, std::string_view folder, std::string_view further,
+                 const std::function<void(const TreeEntry&)>& show_cell) {
+  const std::vector<TreeEntry> entries = entries_of(revision.manifest, folder);
+  if (entries.empty()) return show_nothing(html, "No files.");
+  auto table = html.open("table", {{"class", "files listing"}});
+  {
+    auto head = html.open("thead");
+    auto row = html.open("tr");
+    column(html, "Name");
+    column(html, further);
+    column(html, "Size", "size");
+  }
+  auto body = html.open("tbody");
+  for (const TreeEntry& entry : entries) {
+    auto row = html.open("tr");
+    {
+      auto cell = html.open("td");
+      const std::string path = std::string(folder) + entry.name;
+      auto link = html.open("a", {{Address::href, url_of_file(revision.project.text(), revision.id.text(), path)}});
+      auto name = html.open("bdi", {{"class", "path"}});
+      html.text(entry.file ? entry.name : entry.name + '/');
+    }
+    {
+      auto cell = html.open("td");
+      show_cell(entry);
+    }
+    html.element(
+        "td", {{"class", "size"}},
+        entry.file ? size_of(*entry.file) : fmt::format("{} file{}", entry.files, entry.files == 1 ? "" : "s"));
+  }
 }
 
 void show_files(Html& html, const std::string& project, const Revision& revision) {

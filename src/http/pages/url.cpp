@@ -17,7 +17,14 @@ bool may_stand_in_address(char c) {
          std::string_view("-._~:/?#[]@!$&()*+,;=%").find(c) != std::string_view::npos;
 }
 
+constexpr std::size_t kLongestSegment = 255;
+constexpr std::string_view kSections[] = {"projects", "threads", "agents", "mail", "spaces", "records"};
+
 }  // namespace
+
+bool may_be_segment(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestSegment && text != "." && text != "..";
+}
 
 Url Url::operator/(std::string_view segment) const {
   return Url(text_ + (text_.ends_with('/') ? "" : "/") + percent_encode(segment));
@@ -39,6 +46,23 @@ Url Url::with(std::string_view parameter, std::string_view value) const {
 }
 
 Url Url::at(std::string_view fragment) const { return Url(text_ + '#' + percent_encode(fragment)); }
+
+std::optional<Url> Url::internal(std::string_view path) {
+  if (path.starts_with('/')) path.remove_prefix(1);
+  if (path.size() > kLongestExternal ||
+      std::find(std::begin(kSections), std::end(kSections), path.substr(0, path.find('/'))) == std::end(kSections))
+    return std::nullopt;
+  Url url;
+  for (std::string_view rest = path; !rest.empty();) {
+    std::string_view segment = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(std::min(segment.size() + 1, rest.size()));
+    if (!may_be_segment(segment)) return std::nullopt;
+    url = url / segment;
+  }
+  // A section by itself is more likely a word.
+  if (path.find('/') == std::string_view::npos) return std::nullopt;
+  return url;
+}
 
 std::optional<Url> Url::external(std::string_view address) {
   std::string scheme = to_lower(address.substr(0, address.find(':')));

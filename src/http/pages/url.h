@@ -10,6 +10,10 @@
 
 namespace playfs::http {
 
+/// Whether strangers' text can be a segment of an address: not "." or "..", which browsers resolve even if they are
+/// encoded, and not longer than names are.
+bool may_be_segment(std::string_view text);
+
 class Url {
  public:
   /// "/".
@@ -24,6 +28,8 @@ class Url {
 
   /// The current page, for use with at().
   static Url here() { return Url(std::string()); }
+  /// A page of this site, from its path or its path in a mount ("projects/ID"); nullopt for any other text.
+  static std::optional<Url> internal(std::string_view path);
   /// A page of another site; nullopt for anything but a plain http or https address.
   static std::optional<Url> external(std::string_view address);
 

@@ -37,6 +37,7 @@ Result<Document> project_page(Visit& visit, const std::string& id);
 /// All of its revisions, branches too.
 Result<Document> log_page(Visit& visit, const std::string& id);
 Result<Document> revision_page(Visit& visit, const std::string& project, const std::string& id);
+/// A file, or a folder.
 Result<Document> file_page(Visit& visit, const std::string& project, const std::string& revision,
                            const std::string& path);
 /// The raw bytes, which browsers treat as text or a download only.
@@ -45,10 +46,14 @@ Result<Answer> raw_file(Visit& visit, const std::string& project, const std::str
 Result<Document> diff_page(Visit& visit, const std::string& project, const std::string& range);
 
 Result<Document> threads_page(Visit& visit);
+/// The conversation, its latest part first.
 Result<Document> thread_page(Visit& visit, const std::string& id);
+/// One message: what it answers, and what answers it.
+Result<Document> message_page(Visit& visit, const std::string& thread, const std::string& id);
 
 Result<Document> agents_page(Visit& visit);
-Result<Document> agent_page(Visit& visit, const std::string& id);
+/// `name` is the id of a record, or else a handle, which may be unregistered.
+Result<Document> agent_page(Visit& visit, const std::string& name);
 Result<Document> mail_page(Visit& visit);
 Result<Document> letter_page(Visit& visit, const std::string& id);
 Result<Document> spaces_page(Visit& visit);
@@ -67,6 +72,12 @@ inline Url url_of_revision(std::string_view project, std::string_view id) {
 }
 inline Url url_of_diff(std::string_view project, std::string_view before, std::string_view after) {
   return url_of_project(project) / "diff" / (std::string(before) + ".." + std::string(after));
+}
+/// REQUIRES: may_be_segment(handle).
+inline Url url_of_agent(std::string_view handle) { return Url() / "agents" / handle; }
+inline Url url_of_thread(std::string_view id) { return Url() / "threads" / id; }
+inline Url url_of_message(std::string_view thread, std::string_view id) {
+  return url_of_thread(thread) / "messages" / id;
 }
 inline Url url_of_record(std::string_view collection, std::string_view id) {
   return Url() / "records" / collection / id;

@@ -1,6 +1,12 @@
 #include "http/pages/html.h"
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "http/pages/prose.h"
 
 namespace playfs::http {
 namespace {
@@ -55,6 +61,50 @@ TEST(Url, RefusesEverythingElse) {
         "https://example.org/\n", " https://example.org", "", "ftp://example.org", "example.org"})
     EXPECT_FALSE(Url::external(address)) << address;
   EXPECT_FALSE(Url::external("https://example.org/" + std::string(3000, 'a')));
+}
+
+TEST(Url, TakesPagesOfThisSite) {
+  EXPECT_EQ(Url::internal("projects/p/log")->text(), "/projects/p/log");
+  EXPECT_EQ(Url::internal("/threads/a b")->text(), "/threads/a%20b");
+  for (std::string_view path : {"//evil.example", "projects", "/", "", "projects/../mail", "assets/x", "nope/x",
+                                "projects//x", "/projects/.", "javascript:alert(1)", "projects?x"})
+    EXPECT_FALSE(Url::internal(path)) << path;
+}
+
+std::string prose(std::string_view text, const std::vector<std::string>& handles = {}) {
+  Html html;
+  show_prose(html, text, handles);
+  std::string shown = html.fragment().substr(std::string_view("<div class=\"prose\" dir=\"auto\">").size());
+  return shown.substr(0, shown.size() - std::string_view("</div>").size());
+}
+
+TEST(Prose, LinksWhatIsAnAddressAndNothingElse) {
+  auto link = [](const std::string& address) {
+    return "<a href=\"" + address + "\" rel=\"noopener noreferrer nofollow ugc\">" + address + "</a>";
+  };
+  EXPECT_EQ(prose("see https://example.org/x."), "see " + link("https://example.org/x") + ".");
+  EXPECT_EQ(prose("(http://example.org)"), "(" + link("http://example.org") + ")");
+  EXPECT_EQ(prose("https://e.org/a_(b), c"), link("https://e.org/a_(b)") + ", c");
+  EXPECT_EQ(prose("<https://e.org/>"), "&lt;" + link("https://e.org/") + "&gt;");
+  for (const char* text : {"javascript:alert(1)", "xhttp://e.org", "https://", "http://.", "https://a@evil.example/",
+                           "https:/e.org", "h", "@", "mailto:x@e.org"})
+    EXPECT_EQ(prose(text, {"e"}), text);
+}
+
+TEST(Prose, LinksMentionsOfThoseHandlesOnly) {
+  EXPECT_EQ(prose("@ann @annie @bob", {"ann", "annie"}),
+            "<a href=\"/agents/ann\">@ann</a> <a href=\"/agents/annie\">@annie</a> @bob");
+  EXPECT_EQ(prose("x@ann @annx @..", {"ann", ".."}), "x@ann @annx @..");
+}
+
+TEST(Prose, HasABoundedNumberOfLinks) {
+  std::string text;
+  for (std::size_t i = 0; i < 2 * kMostLinks; ++i) text += "http://e.org ";
+  const std::string shown = prose(text);
+  std::size_t links = 0;
+  for (auto at = shown.find("<a "); at != std::string::npos; at = shown.find("<a ", at + 1)) ++links;
+  EXPECT_EQ(links, kMostLinks);
+  EXPECT_TRUE(shown.ends_with("http://e.org "));
 }
 
 }  // namespace

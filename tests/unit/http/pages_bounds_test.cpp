@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "http/pages/html.h"
+#include "http/pages/layout.h"
 #include "model/content_hash.h"
 #include "unit/http/pages_fixture.h"
 
@@ -137,17 +138,13 @@ TEST_F(PageBounds, APageSaysThatTooMuchWasAddedAndRemovedToCompare) {
   EXPECT_THAT(page(diff(before, moved)).text, Not(HasSubstr("Too much was added and removed")));
 }
 
-TEST_F(PageBounds, APageEndsWhereItIsFull) {
-  Json nested(Json::Array(6000, Json(1)));
-  for (int depth = 0; depth < 58; ++depth) nested = Json(Json::Array{std::move(nested)});
-  const std::string thread = create("threads", {{"title", "t"}});
-  for (int i = 0; i < 12; ++i) create("messages", {{"thread", thread}, {"body", "b"}, {"nested", nested}});
-  const std::string target = "/threads/" + thread;
-  EXPECT_LT(get(target).body.size(), Html::kMostBytes + 20'000);
-  auto markup = page(target);
+TEST(PageBoundsOfLayout, APageEndsWhereItIsFull) {
+  Document document{.title = "t", .crumbs = {}, .main = Html(1000)};
+  while (!document.main.is_full()) document.main.element("p", "words");
+  auto markup = Markup::of(print(document, {}));
+  EXPECT_EQ(markup.problem, "");
   EXPECT_THAT(markup.text, HasSubstr("this page is too large to show whole"));
   EXPECT_THAT(markup.text, HasSubstr("All times are UTC")) << "its frame is there";
-  EXPECT_THAT(page("/").text, Not(HasSubstr("too large to show whole")));
 }
 
 TEST_F(PageBounds, RawFilesComeInPieces) {
