@@ -18,7 +18,7 @@ std::size_t run_end(std::string_view text, std::size_t at, char c) {
 }
 
 /// Takes the next line from `rest`, without its end.
-std::string_view take_line(std::string_view& rest) {
+std::string_view next_line(std::string_view& rest) {
   const std::string_view line = rest.substr(0, rest.find('\n'));
   rest.remove_prefix(std::min(line.size() + 1, rest.size()));
   return line;
@@ -37,11 +37,11 @@ std::string without_quotes_and_blocks(std::string_view rest) {
   std::string out;
   out.reserve(rest.size());
   while (!rest.empty()) {
-    const std::string_view line = take_line(rest);
+    const std::string_view line = next_line(rest);
     const std::string_view content = trim(line, " \t\r");
     if (const std::size_t fence = fence_of(content); fence > 0) {
       while (!rest.empty()) {
-        const std::string_view end = trim(take_line(rest), " \t\r");
+        const std::string_view end = trim(next_line(rest), " \t\r");
         if (end.size() >= fence && run_end(end, 0, content[0]) == end.size()) break;
       }
     } else if (!content.starts_with('>')) {
