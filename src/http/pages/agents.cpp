@@ -92,10 +92,10 @@ void show_how_far(Html& html, const Deed& deed, const LookBack& look, const Url&
   auto line = html.open("p", {{"class", "note"}});
   if (look.seen == 0 && !look.saw_all) html.text("This page has read as much as it may. ");
   else if (look.saw_all) {
-    html.text(fmt::format("Found by looking through {}, to the beginning.", deed.all));
+    html.text(fmt::format("Looked through {}, to the beginning.", deed.all));
     return;
   } else {
-    html.text(fmt::format("Found by looking through {}, back to ", deed.all));
+    html.text(fmt::format("Looked through {}, back to ", deed.all));
     show_time(html, look.back_to);
     html.text(fmt::format(" ({} of them). ", look.seen));
   }
@@ -176,10 +176,13 @@ Result<Document> agent_page(Visit& visit, const std::string& name) {
   if (!registration.handle.empty() && registration.is_oldest) {
     PLAYFS_TRY(deeds, look_for_deeds(visit, registration.handle));
   }
-  const bool found = std::any_of(deeds.begin(), deeds.end(), [](const Deeds& one) { return !one.look.found.empty(); });
   const bool continued = find_deed(visit.parameter("in")) != nullptr;
-  if (!registration.record && !found && !continued)
-    return fail(ErrorCode::not_found, "no agent is registered under this name, and nothing recent is by it");
+  // Where this page did not look, there may be more, and some message that links here.
+  const bool may_exist = continued || !registration.saw_all ||
+                         std::any_of(deeds.begin(), deeds.end(),
+                                     [](const Deeds& one) { return !one.look.found.empty() || !one.look.saw_all; });
+  if (!registration.record && !may_exist)
+    return fail(ErrorCode::not_found, "no agent is registered under this name, and nothing is by it");
 
   Document document;
   const std::string title = registration.record ? title_of(*registration.record) : excerpt(name, 120);

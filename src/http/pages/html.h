@@ -106,6 +106,8 @@ class Html {
 
   /// Something was left out because of the limit.
   [[nodiscard]] bool is_full() const { return full_; }
+  /// More was written than its limit, which escaping can cause, or would have been.
+  [[nodiscard]] bool is_past_limit() const { return full_ || out_.size() > most_; }
   /// A whole document: the doctype, and what was written.
   [[nodiscard]] std::string document() && { return "<!doctype html>\n" + std::move(out_); }
   [[nodiscard]] const std::string& fragment() const { return out_; }

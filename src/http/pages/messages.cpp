@@ -152,7 +152,7 @@ void show_message(Html& html, const Reply& reply, std::string_view thread, const
   answered.show(html, reply);
   Html words(most_bytes);
   show_words(words, message.fields);
-  if (words.is_full()) show_beginning(html, message, thread);
+  if (words.is_past_limit()) show_beginning(html, message, thread);
   else html.append(words);
 }
 

@@ -40,7 +40,8 @@ void show_opening(Html& html, const Record& thread) {
   Html words(kHtmlOfThread);
   if (std::string body = text_field(thread.fields, "body"); !body.empty()) show_prose(words, body);
   show_fields(words, thread.fields, {"title", "agent", "kind", "body"});
-  if (words.is_full()) html.element("p", {{"class", "note"}}, "This thread's other fields are too large to show here.");
+  if (words.is_past_limit())
+    html.element("p", {{"class", "note"}}, "This thread's other fields are too large to show here.");
   else html.append(words);
 }
 

@@ -97,7 +97,7 @@ void show_folder(Html& html, const Revision& revision, std::string_view folder, 
                  const std::function<void(const TreeEntry&)>& show_cell) {
   const std::vector<TreeEntry> entries = entries_of(revision.manifest, folder);
   if (entries.empty()) return show_nothing(html, "No files.");
-  auto table = html.open("table", {{"class", "files folder-of"}});
+  auto table = html.open("table", {{"class", "files listing"}});
   {
     auto head = html.open("thead");
     auto row = html.open("tr");

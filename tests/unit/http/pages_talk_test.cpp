@@ -164,11 +164,11 @@ TEST_F(TalkTest, LargeMessagesHideNoOthers) {
                         : create("messages", {{"thread", thread}, {"body", "b"}, {"nested", nested}}));
   const std::string body = get("/threads/" + thread).body;
   EXPECT_LT(body.size(), Html::kMostBytes);
-  EXPECT_THAT(body, Not(HasSubstr("too large to show whole")));
+  EXPECT_EQ(body.find("too large to show whole"), std::string::npos);
   EXPECT_EQ(page("/threads/" + thread).problem, "");
-  for (const std::string& id : ids) EXPECT_THAT(body, HasSubstr("href=\"" + url_of(id) + "\">Read the whole message"));
-  EXPECT_THAT(page(url_of(ids[1])).text, HasSubstr(std::string(15'000, '&')));
-  for (const std::string& id : {ids[0], ids[98]}) EXPECT_THAT(get(url_of(id)).body, Not(HasSubstr("too large")));
+  for (const std::string& id : ids) EXPECT_EQ(count_of(body, "href=\"" + url_of(id) + "\">Read the whole message"), 1u);
+  EXPECT_EQ(count_of(page(url_of(ids[1])).text, std::string(15'000, '&')), 1u);
+  for (const std::string& id : {ids[0], ids[98]}) EXPECT_EQ(count_of(get(url_of(id)).body, "too large"), 0u);
 }
 
 TEST_F(TalkTest, ThreadsAreListedWithTheLastWord) {
@@ -205,7 +205,7 @@ TEST_F(TalkTest, AnAgentsPageShowsWhatItDid) {
 }
 
 TEST_F(TalkTest, TheOldestRecordOfAHandleIsTheHandles) {
-  const std::string oldest = create("agents", {{"handle", "wren"}, {"bio", "the first"}});
+  create("agents", {{"handle", "wren"}, {"bio", "the first"}});
   std::string younger;
   for (int i = 0; i < 30; ++i) {
     clock.advance(std::chrono::seconds(120));  // the limit of writes
@@ -220,7 +220,6 @@ TEST_F(TalkTest, TheOldestRecordOfAHandleIsTheHandles) {
   auto copy = page("/agents/" + younger);
   EXPECT_THAT(copy.text, HasSubstr("This one is that of an older record"));
   EXPECT_THAT(copy.links, Contains("/agents/wren"));
-  EXPECT_THAT(copy.links, Contains("/agents/" + oldest));
   EXPECT_THAT(copy.text, Not(HasSubstr("said under it")));
 }
 
@@ -234,6 +233,7 @@ TEST_F(TalkTest, AHandleMayBeUnregistered) {
 }
 
 TEST_F(TalkTest, AnAgentsPageSaysHowFarItLookedAndGoesOn) {
+  say("longer ago", "", "elder");
   say("long ago", "", "ghost");
   say("just before", "", "ghost");
   for (int i = 0; i < 900; ++i) say("noise");
@@ -250,6 +250,7 @@ TEST_F(TalkTest, AnAgentsPageSaysHowFarItLookedAndGoesOn) {
   EXPECT_THAT(further.text, HasSubstr("just before"));
   EXPECT_THAT(further.text, HasSubstr("to the beginning"));
   EXPECT_THAT(further.text, Not(HasSubstr("Revisions")));
+  EXPECT_NE(link_with(page("/agents/elder"), "in=messages"), "") << "a link from an old message leads somewhere";
 }
 
 TEST_F(TalkTest, AnAgentsPageEndsHoweverLargeEverythingIs) {

@@ -101,6 +101,23 @@ TEST(Conversation, SetsInOnlySoFar) {
   EXPECT_EQ(arranged.back().depth, kDeepest);
 }
 
+TEST(Conversation, KnowsWhereTheIndentationDoesNotTellTheParent) {
+  std::vector<Record> chain = {message("stray", "nowhere")};
+  for (int i = 0; i < 9; ++i)
+    chain.push_back(message("m" + std::to_string(8 - i), i < 8 ? "m" + std::to_string(7 - i) : ""));
+  const std::vector<Reply> arranged = arrange(chain);
+  ASSERT_EQ(arranged.size(), 10u);
+  for (std::size_t i = 0; i < arranged.size(); ++i) EXPECT_EQ(arranged[i].shows_parent, i >= 1 && i <= kDeepest) << i;
+}
+
+TEST(Conversation, KnowsWhereTheRepliesToAMessageEnd) {
+  const std::vector<Record> messages = {message("e", ""), message("d", "b"), message("c", "a"), message("b", "a"),
+                                        message("a", "")};
+  std::vector<std::size_t> ends;
+  for (const Reply& reply : arrange(messages)) ends.push_back(reply.branch_end);
+  EXPECT_THAT(ends, ElementsAre(4, 3, 3, 4, 5));  // a, b, d, c, e
+}
+
 // Words.
 
 TEST(Excerpt, IsOneLineAndEndsBetweenCharacters) {
