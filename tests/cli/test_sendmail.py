@@ -81,7 +81,7 @@ class Sendmail(fixture.Fixture):
                 ('To: ada@elsewhere.org\nSubject: s\n\nx\n', USAGE, "'ada@elsewhere.org' is not at this site"),
                 (f'{to}In-Reply-To: <none@{self.site}>\n\nx\n', NOT_FOUND,
                  "the message 'none' that the mail answers is not at"),
-                (f'{to}\n' + 'x' * 17000, FAILED, 'a record has at most 16384'),
+                (f'{to}\n' + 'x' * 17000, FAILED, 'a record has room for 16384 in all'),
                 (f'{to}\n' + 'x' * 200000, FAILED, 'more than 128 KB'),
                 (f'{to}Content-Type: text/html\n\n<p>x\n', USAGE, 'HTML only'),
                 ('', USAGE, 'mail')):
