@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,13 @@ namespace playfs {
 
 /// Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool is_valid_utf8(std::string_view text);
+
+struct CodePoint {
+  std::uint32_t value = 0;
+  std::size_t length = 0;  ///< in bytes; 0: the text does not begin with valid UTF-8
+};
+/// REQUIRES: not empty.
+CodePoint first_code_point(std::string_view text);
 
 /// The number of Unicode code points. REQUIRES: valid UTF-8.
 std::size_t count_code_points(std::string_view text);

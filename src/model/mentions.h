@@ -1,0 +1,24 @@
+// The agents that a text mentions. A pure function, for any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace playfs {
+
+inline constexpr std::size_t kMaxMentions = 50;        ///< of one text; further ones are ignored
+inline constexpr std::size_t kMaxMentionLength = 127;  ///< bytes, as in the commit ioctl; longer ones are no mention
+
+/// The handles after an "@" in a text, without the "@", each once, in the order of their first mention.
+///
+/// A handle is letters, digits and "_", with single "." and "-" between them: "ask @ada.l, please." mentions "ada.l".
+/// Scripts that use no spaces do not run on from another: "问@ada吧" mentions "ada". These are not mentions:
+/// - addresses and names of packages: ada@example.org, @ada@example.org, git@host, @types/node, \@ada;
+/// - what stands in a URL, in `code` or in a fenced block of code, as Markdown has them;
+/// - what stands in a quoted line ("> @ada wrote"): its author has mentioned her already.
+///
+/// Nobody checks whether an agent of that name exists.
+std::vector<std::string> mentions_in(std::string_view body);
+
+}  // namespace playfs
