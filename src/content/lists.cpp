@@ -16,6 +16,7 @@ namespace playfs::content {
 namespace {
 
 constexpr int kPageSize = remote::kMostInPage;
+constexpr std::size_t kLongestKind = 64;     // bytes; longer ones are dropped
 constexpr std::size_t kLongestName = 1'000;  // bytes; longer than any path component, and up to 100,000 names are kept
 /// Records that we created, kept until a page has shown them.
 constexpr std::size_t kMostCreated = 1'000;
@@ -35,15 +36,22 @@ std::string text_of(const Record& record, std::string_view name, std::size_t mos
 }
 
 /// Collections of immutable records, which may be very large.
-bool never_renamed(const std::string& collection) {
-  return collection == "revisions" || collection == "messages" || collection == "file_chunks";
+bool is_fixed_once_made(const std::string& collection) {
+  return collection == "revisions" || collection == "file_chunks";
 }
+
+/// Whether a page's records are stored, so that nobody has to ask for each of them: of a conversation all are read.
+bool is_talk(const std::string& collection) { return collection == "messages" || collection == "threads"; }
 
 Listed listed(const std::string& collection, const Record& record) {
   Listed item{record.id,
               parse_iso8601(record.created_at).value_or(WallTime{}),
               {},
               text_of(record, collection == "messages" ? "thread" : "project", kMaxIdLength)};
+  if (is_talk(collection)) {
+    item.kind = text_of(record, "kind", kLongestKind);
+    item.updated_at = parse_iso8601(record.updated_at).value_or(WallTime{});
+  }
   if (collection == "agents") item.name = text_of(record, "handle", kLongestName);
   if (item.name.empty()) item.name = text_of(record, "name", kLongestName);
   if (item.name.empty()) item.name = text_of(record, "title", kLongestName);
@@ -191,7 +199,7 @@ void Lists::rename(const std::string& collection, const std::vector<Listed>& now
 }
 
 void Lists::names_were_shown(const std::string& collection) {
-  if (never_renamed(collection)) return;
+  if (is_fixed_once_made(collection)) return;
   std::string cursor;
   {
     MutexLock lock(mutex_);
@@ -219,8 +227,24 @@ void Lists::names_were_shown(const std::string& collection) {
         if (!page) return;
         std::vector<Listed> now;
         for (const Record& record : page->records) now.push_back(listed(collection, record));
+        if (is_talk(collection)) store_changed(collection, *page, now);
         rename(collection, now);
       }));
+}
+
+void Lists::store_changed(const std::string& collection, const wire::RecordPage& page, const std::vector<Listed>& now) {
+  ListPtr known;
+  {
+    MutexLock lock(mutex_);
+    known = lists_[collection].read;
+  }
+  if (!known) return;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t at = 0; at < now.size(); ++at) places.emplace(now[at].id, at);
+  for (const Listed& item : *known) {
+    auto found = places.find(item.id);
+    if (found != places.end() && now[found->second] != item) context_.store(collection, page.records[found->second]);
+  }
 }
 
 void Lists::on_changed(Changed changed) {
@@ -283,7 +307,9 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
     Listed item = listed(reading.collection, record);
     if (auto anchor = reading.anchors.find(record.id); anchor != reading.anchors.end()) {
       reading.met_known = true;
-      if ((*reading.known)[anchor->second] != item) reading.renamed.push_back(std::move(item));
+      if ((*reading.known)[anchor->second] == item) continue;
+      if (is_talk(reading.collection)) context_.store(reading.collection, record);
+      reading.renamed.push_back(std::move(item));
       continue;
     }
     // After the first known record: inserted late by a slow clock, unless it is known but beyond the anchors.
@@ -293,6 +319,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
     if (reading.met_known && older_than_anchors) continue;
     if (reading.fresh_ids.contains(item.id)) continue;
     reading.bytes += item.bytes();
+    if (is_talk(reading.collection)) context_.store(reading.collection, record);
     reading.fresh.push_back(std::move(item));
     reading.fresh_ids.insert(reading.fresh.back().id);
     if (reading.bytes > context_.options.list_bytes) {
@@ -318,7 +345,8 @@ std::vector<Listed> Lists::put_together(Reading& reading, const std::vector<List
   list.reserve(reading.fresh.size() + (known ? known->size() : 0));
   // Copies the ids, because `fresh_ids` refers to them.
   for (Listed& item : reading.fresh)
-    list.push_back({item.id, item.created_at, std::move(item.name), std::move(item.project)});
+    list.push_back({item.id, item.created_at, std::move(item.name), std::move(item.project), std::move(item.kind),
+                    item.updated_at});
   if (!known) return list;
   std::size_t bytes = reading.bytes;
   for (auto item = known->begin(); item != known->end() && bytes <= context_.options.list_bytes; ++item) {

@@ -74,6 +74,8 @@ class Lists {
   /// Removes the oldest records that are too many. Returns whether there were any.
   [[nodiscard]] bool cut(std::vector<Listed>& items) const;
   void tell_cut(const std::string& collection, std::size_t shown);
+  /// Stores the records of a page that are not as they were listed.
+  void store_changed(const std::string& collection, const wire::RecordPage& page, const std::vector<Listed>& now);
   /// Updates known records to their current names.
   void rename(const std::string& collection, const std::vector<Listed>& now);
 
