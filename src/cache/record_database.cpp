@@ -12,7 +12,7 @@ namespace playfs::cache {
 
 namespace {
 
-constexpr std::int64_t kSchemaVersion = 3;
+constexpr std::int64_t kSchemaVersion = 4;
 constexpr const char* kName = "/records.db";
 /// Backoff while locked: a transaction holds the lock for a few milliseconds.
 constexpr std::chrono::milliseconds kFirstWait{1}, kLongestWait{20};
@@ -27,20 +27,24 @@ CREATE TABLE records (
 CREATE TABLE contents (
   site TEXT NOT NULL, key TEXT NOT NULL, hash TEXT NOT NULL, checksum INTEGER NOT NULL,
   PRIMARY KEY (site, key)) WITHOUT ROWID;
--- position grows with newness: what is newer is added on top without touching what is there.
-CREATE TABLE listed (
-  site TEXT NOT NULL, collection TEXT NOT NULL, position INTEGER NOT NULL, id TEXT NOT NULL,
-  created_at INTEGER NOT NULL, name TEXT NOT NULL, project TEXT NOT NULL, checksum INTEGER NOT NULL,
-  PRIMARY KEY (site, collection, position)) WITHOUT ROWID;
-CREATE UNIQUE INDEX listed_by_id ON listed (site, collection, id);
 -- What stays when room is made: one record for each owner.
 CREATE TABLE pins (
   owner TEXT PRIMARY KEY, site TEXT NOT NULL, collection TEXT NOT NULL, id TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX pins_by_record ON pins (site, collection, id);
 )sql";
 
-/// Since version 3: the number of records in a complete list. Without a row, the list is not known to be complete.
-constexpr const char* kWholeLists = R"sql(
+/// Made anew by this version: lists are requested again. A row of whole_lists has the number of records in a complete
+/// list; without it, the list is not known to be complete.
+constexpr const char* kLists = R"sql(
+DROP TABLE IF EXISTS listed;
+DROP TABLE IF EXISTS whole_lists;
+-- position grows with newness: what is newer is added on top without touching what is there.
+CREATE TABLE listed (
+  site TEXT NOT NULL, collection TEXT NOT NULL, position INTEGER NOT NULL, id TEXT NOT NULL,
+  created_at INTEGER NOT NULL, name TEXT NOT NULL, project TEXT NOT NULL, kind TEXT NOT NULL,
+  updated_at INTEGER NOT NULL, checksum INTEGER NOT NULL,
+  PRIMARY KEY (site, collection, position)) WITHOUT ROWID;
+CREATE UNIQUE INDEX listed_by_id ON listed (site, collection, id);
 CREATE TABLE whole_lists (
   site TEXT NOT NULL, collection TEXT NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (site, collection)) WITHOUT ROWID;
 )sql";
@@ -57,10 +61,10 @@ Status create_schema(Database& database) {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
   PLAYFS_TRY(const std::int64_t version, schema_version(database));
   if (version == kSchemaVersion) return {};  // another process was faster
-  if (version != 0 && version != 2)
+  if (version != 0 && version != 2 && version != 3)
     return fail(ErrorCode::not_supported, "its schema has version " + std::to_string(version));
   if (version == 0) PLAYFS_CHECK(database.execute(kSchema));
-  PLAYFS_CHECK(database.execute(kWholeLists));
+  PLAYFS_CHECK(database.execute(kLists));
   PLAYFS_CHECK(database.execute("PRAGMA user_version = " + std::to_string(kSchemaVersion)));
   return transaction.commit();
 }
@@ -99,15 +103,16 @@ Status RecordDatabase::prepare_all() {
        "INSERT INTO contents (site, key, hash, checksum) VALUES (?, ?, ?, ?) "
        "ON CONFLICT DO UPDATE SET hash = excluded.hash, checksum = excluded.checksum"},
       {&select_list,
-       "SELECT id, created_at, name, project, checksum FROM listed WHERE site = ? AND collection = ? ORDER BY position "
+       "SELECT id, created_at, name, project, kind, updated_at, checksum FROM listed WHERE site = ? AND collection = ? "
+       "ORDER BY position "
        "DESC"},
       {&select_listed, "SELECT count(*) FROM listed WHERE site = ? AND collection = ? AND id = ?"},
       {&top_of_list, "SELECT coalesce(max(position), 0) FROM listed WHERE site = ? AND collection = ?"},
       {&insert_listed,
-       "INSERT INTO listed (site, collection, position, id, created_at, name, project, checksum) "
-       "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, collection, id) DO UPDATE SET "
-       "created_at = excluded.created_at, name = excluded.name, project = excluded.project, checksum = "
-       "excluded.checksum"},
+       "INSERT INTO listed (site, collection, position, id, created_at, name, project, kind, updated_at, checksum) "
+       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, collection, id) DO UPDATE SET "
+       "created_at = excluded.created_at, name = excluded.name, project = excluded.project, kind = excluded.kind, "
+       "updated_at = excluded.updated_at, checksum = excluded.checksum"},
       {&clear_list, "DELETE FROM listed WHERE site = ? AND collection = ?"},
       {&select_whole,
        "SELECT records, (SELECT count(*) FROM listed WHERE listed.site = whole_lists.site AND listed.collection = "

@@ -35,8 +35,8 @@ std::int64_t record_checksum(const std::string& site, const std::string& collect
 }
 
 std::int64_t listed_checksum(const std::string& site, const std::string& collection, const ListedRecord& record) {
-  return checksum_of_row(
-      {site, collection, record.id, std::to_string(record.created_at.nanoseconds), record.name, record.project});
+  return checksum_of_row({site, collection, record.id, std::to_string(record.created_at.nanoseconds), record.name,
+                          record.project, record.kind, std::to_string(record.updated_at.nanoseconds)});
 }
 
 }  // namespace
@@ -396,7 +396,9 @@ Status add_on_top(RecordDatabase& on, const std::string& site, const std::string
         .bind(5, record->created_at.nanoseconds);
     PLAYFS_CHECK(insert.bind(6, record->name)
                      .bind(7, record->project)
-                     .bind(8, listed_checksum(site, collection, *record))
+                     .bind(8, record->kind)
+                     .bind(9, record->updated_at.nanoseconds)
+                     .bind(10, listed_checksum(site, collection, *record))
                      .run());
   }
   return {};
@@ -419,8 +421,8 @@ std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::
       PLAYFS_TRY(const bool row, select.step());
       if (!row) return {};
       ListedRecord record{std::string(select.text(0)), WallTime{select.integer(1)}, std::string(select.text(2)),
-                          std::string(select.text(3))};
-      damaged = damaged || select.integer(4) != listed_checksum(site, collection, record);
+                          std::string(select.text(3)), std::string(select.text(4)), WallTime{select.integer(5)}};
+      damaged = damaged || select.integer(6) != listed_checksum(site, collection, record);
       records.push_back(std::move(record));
     }
     select.reset();

@@ -32,9 +32,13 @@ struct ListedRecord {
   WallTime created_at;
   std::string name;     ///< shown beside the id
   std::string project;  ///< the project or thread it belongs to, if any
+  std::string kind = {};
+  WallTime updated_at = {};
   bool operator==(const ListedRecord&) const = default;
   /// Its approximate memory in a list; the same for equal records, whatever their source.
-  [[nodiscard]] std::size_t bytes() const { return sizeof(ListedRecord) + id.size() + name.size() + project.size(); }
+  [[nodiscard]] std::size_t bytes() const {
+    return sizeof(ListedRecord) + id.size() + name.size() + project.size() + kind.size();
+  }
 };
 
 struct RecordIndexOptions {

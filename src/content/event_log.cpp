@@ -1,6 +1,8 @@
 #include "content/event_log.h"
 
+#include <chrono>
 #include <deque>
+#include <set>
 
 #include "base/mutex.h"
 #include "base/text.h"
@@ -11,6 +13,9 @@ namespace playfs::content {
 namespace {
 
 constexpr std::size_t kKeptBytes = 256 * 1024;
+/// Refusals logged in each minute.
+constexpr std::size_t kMostRefusals = 60;
+constexpr std::chrono::minutes kRefusalsFor{1};
 
 /// Lines, oldest first; the oldest are dropped above a size limit.
 class Ring {
@@ -44,7 +49,20 @@ struct EventLog::State {
   Mutex mutex;
   Ring errors PLAYFS_GUARDED_BY(mutex);
   Ring events PLAYFS_GUARDED_BY(mutex);
+  std::set<std::string> refusals PLAYFS_GUARDED_BY(mutex);  ///< of this minute
+  SteadyTime refusals_since PLAYFS_GUARDED_BY(mutex){};
   std::vector<std::shared_ptr<const std::function<void()>>> listeners PLAYFS_GUARDED_BY(mutex);
+
+  /// Whether it is to be logged.
+  bool is_news(std::string refusal) {
+    const SteadyTime now = clock.steady();
+    MutexLock lock(mutex);
+    if (refusals.empty() || now - refusals_since >= kRefusalsFor) {
+      refusals.clear();
+      refusals_since = now;
+    }
+    return refusals.size() < kMostRefusals && refusals.insert(std::move(refusal)).second;
+  }
 
   void append(Ring State::*ring, const JsonObject& line) {
     std::string text = escape_json_for_terminal(wire::to_text(line)) + "\n";
@@ -70,6 +88,10 @@ void EventLog::error(const std::string& subject, const Error& error) {
   if (!error.hint.empty()) line.append("hint", error.hint);
   if (error.retry_after) line.append("retry_after_s", std::int64_t{error.retry_after->count()});
   state_->append(&State::errors, line);
+}
+
+void EventLog::refusal(const std::string& subject, const Error& refused) {
+  if (state_->is_news(subject + '\n' + refused.message)) error(subject, refused);
 }
 
 void EventLog::event(const std::string& kind, JsonObject fields) {

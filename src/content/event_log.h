@@ -23,6 +23,9 @@ class EventLog {
 
   /// `subject` is what the error is about: a path in the mount, a record, a host.
   void error(const std::string& subject, const Error& error);
+  /// The same for what was refused here, which a script may repeat without end: the same refusal, and any beyond some
+  /// tens a minute, is not logged again, so that it displaces nothing else.
+  void refusal(const std::string& subject, const Error& error);
   void event(const std::string& kind, JsonObject fields);
 
   /// The retained lines as NDJSON, oldest first.

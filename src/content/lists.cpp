@@ -121,7 +121,7 @@ std::vector<std::string> Lists::end_waiting(List& list, const Reading& reading) 
     const auto& [id, event] = awaited;
     if (reading.fresh_ids.contains(id) || (event <= reading.event && reading.met.contains(id))) return true;
     if (event > reading.event) return false;
-    if (!never_renamed(reading.collection) && others.size() < kMostLookedAt) others.push_back(id);
+    if (!is_fixed_once_made(reading.collection) && others.size() < kMostLookedAt) others.push_back(id);
     return true;
   });
   return others;
@@ -190,7 +190,9 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
     if (auto anchor = reading.anchors.find(record.id); anchor != reading.anchors.end()) {
       reading.met_known = true;
       reading.met.insert(anchor->first);
-      if ((*reading.known)[anchor->second] != item) reading.renamed.push_back(std::move(item));
+      if ((*reading.known)[anchor->second] == item) continue;
+      if (is_talk(reading.collection)) context_.store(reading.collection, record);
+      reading.renamed.push_back(std::move(item));
       continue;
     }
     // After the first known record: inserted late by a slow clock, unless it is known but beyond the anchors.
@@ -200,6 +202,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
     if (reading.met_known && older_than_anchors) continue;
     if (reading.fresh_ids.contains(item.id)) continue;
     reading.bytes += item.bytes();
+    if (is_talk(reading.collection)) context_.store(reading.collection, record);
     reading.fresh.push_back(std::move(item));
     reading.fresh_ids.insert(reading.fresh.back().id);
     if (reading.bytes > context_.options.list_bytes) {
@@ -225,7 +228,8 @@ std::vector<Listed> Lists::put_together(Reading& reading, const std::vector<List
   list.reserve(reading.fresh.size() + (known ? known->size() : 0));
   // Copies the ids, because `fresh_ids` refers to them.
   for (Listed& item : reading.fresh)
-    list.push_back({item.id, item.created_at, std::move(item.name), std::move(item.project)});
+    list.push_back({item.id, item.created_at, std::move(item.name), std::move(item.project), std::move(item.kind),
+                    item.updated_at});
   if (!known) return list;
   std::size_t bytes = reading.bytes;
   for (auto item = known->begin(); item != known->end() && bytes <= context_.options.list_bytes; ++item) {

@@ -102,13 +102,17 @@ class Lists {
   /// Removes the oldest records that are too many. Returns whether there were any.
   [[nodiscard]] bool cut(std::vector<Listed>& items) const;
   void tell_cut(const std::string& collection, std::size_t shown);
+  /// Stores the records of a page that are not as they were listed.
+  void store_changed(const std::string& collection, const wire::RecordPage& page, const std::vector<Listed>& now);
   /// Updates known records to their current names.
   void rename(const std::string& collection, const std::vector<Listed>& now);
 
   static constexpr int kPageSize = remote::kMostInPage;
   static Listed listed(const std::string& collection, const Record& record);
   /// Collections of immutable records, which may be very large.
-  static bool never_renamed(const std::string& collection);
+  static bool is_fixed_once_made(const std::string& collection);
+  /// Whether a page's records are stored, so that nobody has to ask for each of them: of a conversation all are read.
+  static bool is_talk(const std::string& collection);
 
   SiteContext& context_;
   SingleFlight<std::string, ListPtr> flights_;  // by collection

@@ -8,6 +8,7 @@ namespace playfs::content {
 
 namespace {
 
+constexpr std::size_t kLongestKind = 64;     // bytes; longer ones are dropped
 constexpr std::size_t kLongestName = 1'000;  // bytes; longer than any path component, and up to 100,000 names are kept
 /// Records that we created, kept until a page has shown them.
 constexpr std::size_t kMostCreated = 1'000;
@@ -26,15 +27,21 @@ Listed Lists::listed(const std::string& collection, const Record& record) {
               parse_iso8601(record.created_at).value_or(WallTime{}),
               {},
               text_of(record, collection == "messages" ? "thread" : "project", kMaxIdLength)};
+  if (is_talk(collection)) {
+    item.kind = text_of(record, "kind", kLongestKind);
+    item.updated_at = parse_iso8601(record.updated_at).value_or(WallTime{});
+  }
   if (collection == "agents") item.name = text_of(record, "handle", kLongestName);
   if (item.name.empty()) item.name = text_of(record, "name", kLongestName);
   if (item.name.empty()) item.name = text_of(record, "title", kLongestName);
   return item;
 }
 
-bool Lists::never_renamed(const std::string& collection) {
-  return collection == "revisions" || collection == "messages" || collection == "file_chunks";
+bool Lists::is_fixed_once_made(const std::string& collection) {
+  return collection == "revisions" || collection == "file_chunks";
 }
+
+bool Lists::is_talk(const std::string& collection) { return collection == "messages" || collection == "threads"; }
 
 void Lists::created(const std::string& collection, const Record& record) {
   {
@@ -92,7 +99,7 @@ void Lists::rename(const std::string& collection, const std::vector<Listed>& now
 }
 
 void Lists::names_were_shown(const std::string& collection) {
-  if (never_renamed(collection)) return;
+  if (is_fixed_once_made(collection)) return;
   std::string cursor;
   {
     MutexLock lock(mutex_);
@@ -120,15 +127,33 @@ void Lists::names_were_shown(const std::string& collection) {
         if (!page) return;
         std::vector<Listed> now;
         for (const Record& record : page->records) now.push_back(listed(collection, record));
+        if (is_talk(collection)) store_changed(collection, *page, now);
         rename(collection, now);
       }));
+}
+
+void Lists::store_changed(const std::string& collection, const wire::RecordPage& page, const std::vector<Listed>& now) {
+  ListPtr known;
+  {
+    MutexLock lock(mutex_);
+    known = lists_[collection].read;
+  }
+  if (!known) return;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t at = 0; at < now.size(); ++at) places.emplace(now[at].id, at);
+  for (const Listed& item : *known) {
+    auto found = places.find(item.id);
+    if (found != places.end() && now[found->second] != item) context_.store(collection, page.records[found->second]);
+  }
 }
 
 void Lists::look_at(const std::string& collection, const std::vector<std::string>& ids) {
   for (const std::string& id : ids)
     context_.client.get_record(collection, id, context_.gate->closing(),
                                context_.answered<Record>([this, collection](const Result<Record>& record) {
-                                 if (record) seen(collection, *record);
+                                 if (!record) return;
+                                 if (is_talk(collection)) context_.store(collection, *record);
+                                 seen(collection, *record);
                                }));
 }
 

@@ -38,7 +38,7 @@ void Lists::heard(const std::string& collection, const std::string& id) {
     auto found = lists_.find(collection);
     if (found == lists_.end()) return;  // nothing has used the list
     List& list = found->second;
-    if (list.read && never_renamed(collection) && list.shows_lately(id)) return;
+    if (list.read && is_fixed_once_made(collection) && list.shows_lately(id)) return;
     tells = list.read && list.awaited.empty() && !is_followed(list);
     if (list.awaited.size() < kMostAwaited || list.awaited.contains(id)) list.awaited[id] = ++events_;
   }

@@ -185,6 +185,11 @@ RecordText Site::learn(const std::string& collection, const Record& record) {
   return {collection, record.id, std::move(json)};
 }
 
+void Site::relearn(const std::string& collection, const Record& record) {
+  parts_->context.store(collection, record);
+  parts_->lists.seen(collection, record);
+}
+
 void Site::keep(const std::string& owner, const RevisionId& id) {
   parts_->context.records.pin(owner, parts_->context.site, "revisions", id.text());
 }

@@ -135,6 +135,9 @@ class Site {
   /// now on. Returns it unparsed. REQUIRES: the complete record, as the service sent it.
   RecordText learn(const std::string& collection, const Record& record);
 
+  /// The same of the record that the service has returned for a PATCH.
+  void relearn(const std::string& collection, const Record& record);
+
   /// Exempts this revision's record from cache eviction, in place of the one kept for `owner` before: the base of a
   /// work tree, without which its staged changes cannot be shown. An empty id keeps none.
   void keep(const std::string& owner, const RevisionId& id);

@@ -19,6 +19,9 @@ inline constexpr int kMostRounds = 64;
 /// Noted when an operation's error has already been recorded, by whatever it waited for.
 inline constexpr const char* kRecorded = "recorded";
 
+/// Noted when a node refused a change that nobody can make there, so that the log says why.
+inline constexpr const char* kRefused = "refused";
+
 /// Noted when an operation was cancelled because its time was up.
 inline constexpr const char* kOutOfTime = "out of time";
 /// Cancels the operation when its limit expires.
@@ -68,6 +71,7 @@ void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject,
     error = as_out_of_time(*op, std::move(error));
     mount.metrics().count_error(counted);
     if (traits_of(error.code).recorded && !op->noted(kRecorded)) mount.site().events().error(about(), error);
+    else if (op->noted(kRefused)) mount.site().events().refusal(about(), error);
     to(fail(std::move(error)));
   };
   NoValue stop = std::move(outcome).error();

@@ -29,8 +29,12 @@ void Listings::changed(const std::string& collection) {
     if (found == given_.end()) return;
     directories.swap(found->second);
   }
-  for (const auto& [id, directory] : directories)
-    if (!directory.expired()) mount_.notifications().node_changed(id, 0, listings_of(collection));
+  for (const auto& [id, weak] : directories) {
+    auto directory = weak.lock();
+    if (!directory) continue;
+    mount_.notifications().node_changed(id, 0, listings_of(collection));
+    directory->listed_anew();
+  }
 }
 
 }  // namespace playfs::vfs

@@ -5,8 +5,10 @@
 
 #include "vfs/control/control_text.h"
 #include "vfs/control/request_file.h"
+#include "vfs/control/request_journal.h"
 #include "vfs/listings.h"
 #include "vfs/projects_in_use.h"
+#include "vfs/published/list_fetches.h"
 #include "vfs/work/work_trees.h"
 
 namespace playfs::vfs {
@@ -18,6 +20,8 @@ constexpr unsigned kDiskThreads = 4;
 constexpr unsigned kComparingThreads = 2;
 /// Few, so that they leave the cores to those who answer.
 constexpr unsigned kReadingThreads = 1;
+/// Beside the work trees; the name of no project's, since those are percent-encoded.
+constexpr const char* kJournal = "/=requests";
 
 Task guarded(std::shared_ptr<Gate> gate, Task task) {
   return [gate = std::move(gate), task = std::move(task)]() mutable {
@@ -40,7 +44,9 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       spare_memory_([this](auto delay, Task task) { later(delay, std::move(task)); }, [] { malloc_trim(0); }),
       in_use_(std::make_unique<ProjectsInUse>(*this)),
       listings_(std::make_unique<Listings>(*this)),
+      messages_by_thread_(std::make_unique<ListedByOwner>()),
       requests_(std::make_unique<RequestsUnderWay>()),
+      journal_(std::make_unique<RequestJournal>(options_.state_directory + kJournal, clock, random)),
       works_(std::make_unique<WorkTrees>(*this)),
       reading_(kReadingThreads),
       large_(kReadingThreads),

@@ -29,8 +29,10 @@
 
 namespace playfs::vfs {
 
+class ListedByOwner;
 class Listings;
 class ProjectsInUse;
+class RequestJournal;
 class RequestsUnderWay;
 class WorkTrees;
 
@@ -57,7 +59,9 @@ class Mount {
   WorkTrees& works() { return *works_; }
   ProjectsInUse& in_use() { return *in_use_; }
   Listings& listings() { return *listings_; }
+  ListedByOwner& messages_by_thread() { return *messages_by_thread_; }
   RequestsUnderWay& requests() { return *requests_; }
+  RequestJournal& journal() { return *journal_; }
   const std::shared_ptr<Gate>& gate() { return gate_; }
   WallTime started() const { return started_; }
   /// How long a kernel operation may wait, from now on.
@@ -109,7 +113,9 @@ class Mount {
   SpareMemory spare_memory_;
   std::unique_ptr<ProjectsInUse> in_use_;
   std::unique_ptr<Listings> listings_;
+  std::unique_ptr<ListedByOwner> messages_by_thread_;
   std::unique_ptr<RequestsUnderWay> requests_;
+  std::unique_ptr<RequestJournal> journal_;
   std::unique_ptr<WorkTrees> works_;
   mutable Mutex mutex_;
   std::map<std::string, ShownText> results_ PLAYFS_GUARDED_BY(mutex_);

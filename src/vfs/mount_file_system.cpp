@@ -4,6 +4,7 @@
 
 #include "vfs/attempt_driver.h"
 #include "vfs/control/request_file.h"
+#include "vfs/control/requests.h"
 #include "vfs/directories/root.h"
 #include "vfs/mount.h"
 #include "vfs/work/work_tree.h"
@@ -158,7 +159,10 @@ void MountFileSystem::set_close_watcher(std::shared_ptr<CloseWatcher> watcher) {
   mount_->requests().set_watcher(std::move(watcher));
 }
 
-void MountFileSystem::resume_publications() { mount_->works().resume(); }
+void MountFileSystem::resume() {
+  mount_->works().resume();
+  resume_requests(*mount_);
+}
 
 void MountFileSystem::lookup(const Caller& caller, NodeId parent, std::string_view name, Reply<Entry> reply) {
   auto attempt = [mount = mount_.get(), parent, name = std::string(name)](const OperationPtr& op) -> Attempt<Entry> {

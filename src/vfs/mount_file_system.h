@@ -1,6 +1,6 @@
 // The whole mount as a FileSystem, as passed to `fuse/`. See README.md for its parts.
 //
-// Sends no request until the kernel does, or resume_publications() finds something. Thread-safe.
+// Sends no request until the kernel does, or resume() finds something. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -49,8 +49,8 @@ class MountFileSystem final : public FileSystem {
   void set_notifier(KernelNotifier* notifier);
   /// Pass nullptr before the session that the watcher belongs to ends.
   void set_close_watcher(std::shared_ptr<CloseWatcher> watcher);
-  /// Resumes publications that an earlier mount left behind, in the background.
-  void resume_publications();
+  /// Resumes publications and requests that an earlier mount left behind, in the background.
+  void resume();
 
   void lookup(const Caller&, NodeId parent, std::string_view name, Reply<Entry>) override;
   void forget(NodeId, std::uint64_t count) override;

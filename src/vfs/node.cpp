@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "vfs/attempt_driver.h"
 #include "vfs/ino.h"
 #include "vfs/mount.h"
 
@@ -41,6 +42,12 @@ Error Node::refusal() const {
           "see README.md at the mount's root for where to write"};
 }
 
+tl::unexpected<NoValue> Node::refused(const OperationPtr& op) const {
+  Error error = refusal();
+  if (error.code == ErrorCode::not_permitted) op->note(kRefused);
+  return tl::unexpected<NoValue>(std::move(error));
+}
+
 Attempt<NodePtr> Node::target(const OperationPtr&) { return shared_from_this(); }
 
 Attempt<std::shared_ptr<WorkTree>> Node::work_tree(const OperationPtr&) {
@@ -48,7 +55,7 @@ Attempt<std::shared_ptr<WorkTree>> Node::work_tree(const OperationPtr&) {
               "call it on a file or directory below projects/ID/work");
 }
 
-Attempt<AttributesReply> Node::set_attributes(const OperationPtr&, const SetAttributes&) { return fail(refusal()); }
+Attempt<AttributesReply> Node::set_attributes(const OperationPtr& op, const SetAttributes&) { return refused(op); }
 Attempt<std::string> Node::read_link(const OperationPtr&) {
   return fail(ErrorCode::invalid_argument, "not a symbolic link");
 }
@@ -56,9 +63,9 @@ Attempt<void> Node::looked_up(const OperationPtr&) { return {}; }
 Attempt<std::string> Node::read(const OperationPtr&, std::uint64_t, std::size_t) {
   return fail(ErrorCode::is_a_directory, "not a file");
 }
-Attempt<std::size_t> Node::write(const OperationPtr&, std::uint64_t, const std::string&) { return fail(refusal()); }
+Attempt<std::size_t> Node::write(const OperationPtr& op, std::uint64_t, const std::string&) { return refused(op); }
 Attempt<void> Node::sync(const OperationPtr&) { return {}; }
-Attempt<void> Node::allocate(const OperationPtr&, int, std::uint64_t, std::uint64_t) { return fail(refusal()); }
+Attempt<void> Node::allocate(const OperationPtr& op, int, std::uint64_t, std::uint64_t) { return refused(op); }
 
 Attempt<std::uint64_t> Node::seek(const OperationPtr& op, std::uint64_t offset, int whence) {
   PLAYFS_ATTEMPT(AttributesReply here, attributes(op));
@@ -72,18 +79,16 @@ Attempt<std::uint64_t> Node::seek(const OperationPtr& op, std::uint64_t offset, 
 
 Attempt<LookupResult> Node::lookup(const OperationPtr&, const std::string&) { return fail(not_a_directory()); }
 Attempt<void> Node::list(const OperationPtr&, std::uint64_t, bool, const Emit&) { return fail(not_a_directory()); }
-Attempt<LookupResult> Node::make_node(const OperationPtr&, const std::string&, mode_t, dev_t) {
-  return fail(refusal());
+Attempt<LookupResult> Node::make_node(const OperationPtr& op, const std::string&, mode_t, dev_t) { return refused(op); }
+Attempt<LookupResult> Node::make_directory(const OperationPtr& op, const std::string&, mode_t) { return refused(op); }
+Attempt<LookupResult> Node::make_symlink(const OperationPtr& op, const std::string&, const std::string&) {
+  return refused(op);
 }
-Attempt<LookupResult> Node::make_directory(const OperationPtr&, const std::string&, mode_t) { return fail(refusal()); }
-Attempt<LookupResult> Node::make_symlink(const OperationPtr&, const std::string&, const std::string&) {
-  return fail(refusal());
-}
-Attempt<LookupResult> Node::link(const OperationPtr&, const NodePtr&, const std::string&) { return fail(refusal()); }
-Attempt<void> Node::unlink(const OperationPtr&, const std::string&) { return fail(refusal()); }
-Attempt<void> Node::remove_directory(const OperationPtr&, const std::string&) { return fail(refusal()); }
-Attempt<void> Node::rename(const OperationPtr&, const std::string&, const NodePtr&, const std::string&, unsigned) {
-  return fail(refusal());
+Attempt<LookupResult> Node::link(const OperationPtr& op, const NodePtr&, const std::string&) { return refused(op); }
+Attempt<void> Node::unlink(const OperationPtr& op, const std::string&) { return refused(op); }
+Attempt<void> Node::remove_directory(const OperationPtr& op, const std::string&) { return refused(op); }
+Attempt<void> Node::rename(const OperationPtr& op, const std::string&, const NodePtr&, const std::string&, unsigned) {
+  return refused(op);
 }
 
 Attempt<std::optional<std::string>> Node::xattr(const OperationPtr&, const std::string&) {

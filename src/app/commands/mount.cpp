@@ -180,7 +180,7 @@ Status serve_mount(CommandContext& context, const Plan& plan, Ready ready) {
   signals.on_signal([&] { session->stop(); });
   Status served = ready();
   if (served) {
-    playground.resume_publications();
+    playground.resume();
     served = session->run();
   }
   signals.end();

@@ -28,7 +28,7 @@ std::string indented(std::string_view text) {
 
 /// The record with these fields only, as far as they are texts, each as shown_text().
 Record with_fields(const Record& record, std::initializer_list<const char*> names) {
-  Record shown{shown_text(record.id), shown_text(record.created_at), {}, {}, {}};
+  Record shown{shown_text(record.id), shown_text(record.created_at), shown_text(record.updated_at), {}, {}};
   for (const char* name : names) {
     const Json* value = record.fields.find(name);
     if (const std::string* text = value ? value->string() : nullptr) shown.fields.set(name, shown_text(*text));

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "vfs/ino.h"
 #include "vfs/mount.h"
 
 namespace playfs::vfs {
@@ -24,11 +25,28 @@ std::optional<std::string> lines_after(const std::string& text, const std::strin
   return std::nullopt;
 }
 
-GrowingFile::GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text)
+GrowingFile::GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text, std::function<void()> looked)
     : Node(mount, std::move(parent), std::move(name)),
+      looked_(std::move(looked)),
       text_(std::move(text)),
       changed_(mount.clock().wall()),
       shown_size_(text_.size()) {}
+
+std::uint64_t GrowingFile::ino() const { return ino_below(parent()->ino(), name() + "\n" + std::to_string(id())); }
+
+bool GrowingFile::grow_to(const std::string& text) {
+  std::uint64_t before = 0;
+  {
+    MutexLock lock(mutex_);
+    if (text_.starts_with(text)) return true;  // somebody else was faster
+    if (!text.starts_with(text_) || text.size() > kLongest) return false;
+    before = text_.size();
+    text_ = text;
+    changed_ = mount().clock().wall();
+  }
+  grown(before, text.size());
+  return true;
+}
 
 bool GrowingFile::follow(const std::string& latest) {
   std::uint64_t before = 0, after = 0;
@@ -42,15 +60,20 @@ bool GrowingFile::follow(const std::string& latest) {
     after = text_.size();
     changed_ = mount().clock().wall();
   }
+  grown(before, after);
+  return true;
+}
+
+void GrowingFile::grown(std::uint64_t before, std::uint64_t after) {
   mount().notifications().node_changed(id(), static_cast<std::int64_t>(before / kPage * kPage));
   std::weak_ptr<Node> weak = weak_from_this();
   mount().notifications().then(id(), [this, weak, after] {
     if (auto self = weak.lock()) shown_size_ = std::max<std::uint64_t>(shown_size_, after);
   });
-  return true;
 }
 
 Attempt<AttributesReply> GrowingFile::attributes(const OperationPtr&) {
+  if (looked_) looked_();
   WallTime changed;
   {
     MutexLock lock(mutex_);

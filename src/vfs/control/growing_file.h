@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 
 #include "base/mutex.h"
@@ -15,7 +16,14 @@ namespace playfs::vfs {
 
 class GrowingFile final : public Node {
  public:
-  GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text);
+  /// `looked` is called whenever somebody looks at the file, and must not block.
+  GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text, std::function<void()> looked = {});
+
+  /// A file that takes over the name of another has a number of its own, by which `tail -F` tells the two apart.
+  [[nodiscard]] std::uint64_t ino() const override;
+  /// Grows to `text`. Returns false if that does not begin with what the file has, or is too long: the name should then
+  /// get a new file.
+  [[nodiscard]] bool grow_to(const std::string& text) PLAYFS_EXCLUDES(mutex_);
 
   /// Appends what `latest` (the log's bounded memory, oldest line first) has beyond this file's end. Returns false if
   /// the file would get too long or has missed lines: the name should then get a new file.
@@ -25,6 +33,10 @@ class GrowingFile final : public Node {
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
 
  private:
+  /// Tells the kernel that there are `after` bytes now instead of `before`.
+  void grown(std::uint64_t before, std::uint64_t after);
+
+  const std::function<void()> looked_;
   mutable Mutex mutex_;
   std::string text_ PLAYFS_GUARDED_BY(mutex_);
   WallTime changed_ PLAYFS_GUARDED_BY(mutex_);

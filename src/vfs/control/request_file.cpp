@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "vfs/attempt_driver.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/mount.h"
 #include "vfs/once.h"
@@ -23,7 +24,7 @@ constexpr std::chrono::seconds kLastRequests{3};
 /// The size shown for a text that is still to come. Reads return no more than there is.
 constexpr std::uint64_t kSizeToCome = 1 << 20;
 
-constexpr const char* kTaken = "taken";
+constexpr const char *kTaken = "taken", *kGivenAway = "given away";
 
 Fetch until_done(const RequestTextPtr& text) {
   return [text](const CancelToken& cancel, Callback<void> done) { text->wait(cancel, std::move(done)); };
@@ -50,6 +51,15 @@ RequestFile::Own RequestFile::own() const {
   return {own_, truncated_};
 }
 
+bool RequestFile::shows(const ShownText& text) const {
+  MutexLock lock(mutex_);
+  return !own_ && !truncated_ && text_ == text;
+}
+
+void RequestFile::give_name_away() {
+  if (request_.is_for_record) mount().notifications().entry_changed(parent()->id(), name());
+}
+
 Attempt<AttributesReply> RequestFile::attributes(const OperationPtr&) {
   const auto [text, truncated] = own();
   if (text) return AttributesReply{shown(text->end()), 0};
@@ -59,12 +69,13 @@ Attempt<AttributesReply> RequestFile::attributes(const OperationPtr&) {
 }
 
 Attempt<AttributesReply> RequestFile::set_attributes(const OperationPtr& op, const SetAttributes& change) {
-  if (change.mode || change.uid || change.gid) return fail(refusal());
+  if (change.mode || change.uid || change.gid) return refused(op);
   if (!change.size) return attributes(op);
   {
     MutexLock lock(mutex_);
     truncated_ = true;
   }
+  give_name_away();
   if (auto text = own().text) text->resize(*change.size);
   return AttributesReply{shown(*change.size), 0};
 }
@@ -94,12 +105,22 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
   RequestTextPtr text = taken ? *taken : text_for(op, offset);
   if (!op->noted(kTaken)) {
     const bool is_open = text->phase() == RequestText::Phase::collecting;
+    // Before anything else, so that the watcher's lookup of the name comes here, and so does everybody else's.
+    if (request_.is_for_record && is_open && text->empty() && !op->noted(kGivenAway)) {
+      give_name_away();
+      return missing(until_kernel_knows(mount(), op, parent()->id(), kGivenAway));
+    }
     if (Status may = text->may_take(offset, data); !may) {
       if (is_open) refuse(text, may.error());
       return fail(std::move(may).error());
     }
     if (!is_open) return data.size();
     const bool completes = text->completes(offset, data);
+    if (request_.is_for_record && text->empty() && !text->begins_object(offset, data)) {
+      Error error{ErrorCode::invalid_argument, "a record is changed by a JSON object with the fields to change"};
+      refuse(text, error);
+      return fail(std::move(error));
+    }
     if (request_.check && text->empty() && !text->begins_object(offset, data)) {
       auto checked = request_.check(op);
       if (!checked && !checked.error().fetch) refuse(text, checked.error().error);
@@ -197,10 +218,10 @@ void RequestFile::run(const RequestTextPtr& text) {
 
 void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> result) {
   ShownText document = result ? result->text : error_document(result.error());
-  if (result) mount().set_last_result(path(), result->lasting ? document : std::string());
-  else mount().set_last_error(path(), result.error());
+  if (result && !request_.is_for_record) mount().set_last_result(path(), result->lasting ? document : std::string());
+  if (!result && !request_.is_for_record) mount().set_last_error(path(), result.error());
   // The driver has recorded the others.
-  if (!result && !traits_of(result.error().code).recorded) mount().site().events().error(path(), result.error());
+  if (!result && !traits_of(result.error().code).recorded) mount().site().events().refusal(path(), result.error());
   text->finish(result ? Status() : Status(fail(result.error())), std::move(document));
   mount().requests().remove(text);
   auto watcher = mount().requests().watcher();

@@ -1,4 +1,4 @@
-// A control file that accepts requests: `new`, `reply`, `commit`, `state.json`.
+// A control file that accepts requests: `new`, `reply`, `commit`, `state.json`, and records that anybody may change.
 //
 // Everything written through one open file is one request, however many write(2)s it takes. There is no open or release
 // here, so each lookup creates a node: a node stands for one open file. The first write waits until a CloseWatcher
@@ -32,6 +32,8 @@ class RequestFile final : public Node {
   RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, ShownText text, WallTime time,
               RequestTextPtr awaited, Request request);
 
+  /// Whether it shows this text and nobody has changed the file.
+  [[nodiscard]] bool shows(const ShownText& text) const;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   /// Truncation, as by a shell's `>`, is accepted and makes no request.
   Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change) override;
@@ -57,6 +59,8 @@ class RequestFile final : public Node {
   [[nodiscard]] Fetch arm(const RequestTextPtr& text);
   void begin_after_a_pause(const RequestTextPtr& text);
   void run(const RequestTextPtr& text);
+  /// A record's file is about to have another text than the record.
+  void give_name_away();
   void finish(const RequestTextPtr& text, Result<RequestAnswer> result);
   [[nodiscard]] std::shared_ptr<RequestFile> self();
 

@@ -32,6 +32,9 @@ struct Request {
   /// What can be refused at the first write, before the text is complete. Not called for JSON, which may contain
   /// options that allow more.
   std::function<Attempt<void>(const OperationPtr& op)> check = {};
+  /// The file shows a record, and takes a JSON object with what is to be changed. The first change of the file gives
+  /// its name to a new node, so that whoever opens it next finds the record, not the text.
+  bool is_for_record = false;
 };
 
 class RequestText {

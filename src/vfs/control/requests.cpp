@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/log.h"
+#include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/mount.h"
@@ -9,19 +11,28 @@
 #include "wire/json.h"
 
 namespace playfs::vfs {
+namespace {
+
+constexpr const char* kDryRun = "dry_run";
+
+}  // namespace
 
 std::string help_document(const Form& form) {
   JsonObject fields;
   for (const auto& field : form.fields) fields.set(field.name, field.meaning);
   if (form.others) fields.set("…", "any other field is kept with the record");
+  if (!fields.find(kDryRun)) fields.set(kDryRun, "true: say what would be sent; send nothing");
   auto example = wire::parse_json(form.example);
-  return wire::to_pretty_text(
-      JsonObject{{"schema_version", kSchemaVersion},
-                 {"outcome", nullptr},
-                 {"write", std::string("plain text for \"") + form.plain + "\", or a JSON object"},
-                 {"fields", std::move(fields)},
-                 {"example", example ? std::move(*example) : Json()},
-                 {"then", "all text written through one open is one request; read this file for its outcome"}});
+  JsonObject help{{"schema_version", kSchemaVersion},
+                  {"outcome", nullptr},
+                  {"write", std::string("plain text for \"") + form.plain + "\", or a JSON object"},
+                  {"fields", std::move(fields)},
+                  {"example", example ? std::move(*example) : Json()},
+                  {"then", "all text written through one open is one request; read this file for its outcome"}};
+  if (form.corrected)
+    help.append("public",
+                std::string("everybody can read what is sent, and nobody can withdraw it; ") + form.corrected);
+  return wire::to_pretty_text(help);
 }
 
 Status check_fields(const JsonObject& body, const Form& form) {
@@ -31,7 +42,7 @@ Status check_fields(const JsonObject& body, const Form& form) {
   for (const auto& [name, value] : body) {
     bool is_known = std::any_of(form.fields.begin(), form.fields.end(),
                                 [&, &name = name](const Form::Field& field) { return name == field.name; });
-    if (!is_known)
+    if (!is_known && name != kDryRun)
       return fail(ErrorCode::invalid_argument, "there is no field \"" + name + "\"", "the fields are " + known);
   }
   return {};
@@ -56,10 +67,51 @@ Result<JsonObject> request_body(const std::string& text, const Form& form) {
   return JsonObject{{plain, value}};
 }
 
-Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string collection, JsonObject body) {
-  auto create = [&mount, collection, body = std::move(body)](const CancelToken& cancel, Callback<RecordPartPtr> made) {
+Result<bool> take_dry_run(JsonObject& body) {
+  const Json* value = body.find(kDryRun);
+  if (!value) return false;
+  const auto is_dry = value->boolean();
+  if (!is_dry) return fail(ErrorCode::invalid_argument, "\"dry_run\" must be true or false");
+  body.erase(kDryRun);
+  return *is_dry;
+}
+
+Status make_list(JsonObject& body, std::string_view name) {
+  Json* value = body.find(name);
+  if (!value) return {};
+  if (const std::string* text = value->string())
+    *value = text->empty() ? Json(Json::Array()) : Json(Json::Array{Json(*text)});
+  const Json::Array* list = value->array();
+  if (!list || !std::all_of(list->begin(), list->end(), [](const Json& each) { return each.string() != nullptr; }))
+    return fail(ErrorCode::invalid_argument, "\"" + std::string(name) + "\" must be a text or a list of texts");
+  return {};
+}
+
+namespace {
+
+/// What would be sent, in order.
+std::string plan_document(std::span<const RequestStep> steps) {
+  Json::Array requests;
+  for (const RequestStep& step : steps)
+    requests.push_back(JsonObject{{"method", "POST"}, {"collection", step.collection}, {"body", step.body}});
+  return wire::to_pretty_text(
+      JsonObject{{"schema_version", kSchemaVersion}, {"outcome", "planned"}, {"would_send", std::move(requests)}});
+}
+
+/// Refused here, so that nothing of a request with several steps is sent if a later one cannot be.
+Status check_size(const RequestStep& step) {
+  const std::size_t size = json_size(step.body);
+  if (size <= kMaxRecordSize) return {};
+  return fail(ErrorCode::record_too_large,
+              "the record would have " + std::to_string(size) + " bytes of JSON, of " + std::to_string(kMaxRecordSize) +
+                  " allowed; nothing was sent",
+              "shorten it, or split it");
+}
+
+Async<RecordPartPtr> create(Mount& mount, RequestStep step) {
+  auto begin = [&mount, step = std::move(step)](const CancelToken& cancel, Callback<RecordPartPtr> made) {
     // Not on this thread: the client's threads carry all responses, and storing and parsing this one may take long.
-    auto learn = [&mount, collection, cancel, made = std::move(made)](Result<Record> record) mutable {
+    auto learn = [&mount, collection = step.collection, cancel, made = std::move(made)](Result<Record> record) mutable {
       if (!record) return made(fail(std::move(record).error()));
       mount.executor().post(
           [&mount, collection, cancel, record = std::move(*record), made = std::move(made)]() mutable {
@@ -69,11 +121,127 @@ Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string co
           });
     };
     mount.site().client().ask_now();
-    mount.site().client().create_record(collection, body, mount.random().uuid(), cancel, std::move(learn));
+    mount.site().client().create_record(step.collection, step.body, step.key, cancel, std::move(learn));
   };
-  PLAYFS_AWAIT(const RecordPartPtr part, answer<RecordPartPtr>(std::move(create)));
+  auto created = answer<RecordPartPtr>(std::move(begin));
+  co_return co_await created;
+}
+
+/// A journal that cannot be written keeps nothing from being sent: it still has the keys.
+Fetch journal_progress(Mount& mount, const std::shared_ptr<JournalledRequest>& request) {
+  return on_disk(mount, [&mount, request]() -> Status {
+    if (Status written = mount.journal().record(*request); !written)
+      log_warning("the progress of a request is not journalled: " + written.error().message);
+    return {};
+  });
+}
+
+/// Sends what has not been made. Returns the record of the last step; those before it are in `request`.
+Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> request) {
+  RecordPartPtr last;
+  for (std::size_t at = 0; at < request->steps.size(); ++at) {
+    if (at + 1 < request->steps.size() && !request->steps[at].made.empty()) continue;
+    RequestStep step = request->steps[at];
+    if (at > 0) step.body.set("thread", request->steps[at - 1].made);
+    auto creating = create(mount, std::move(step));
+    Result<RecordPartPtr> part = co_await creating;
+    if (!part) {
+      Error error = std::move(part).error();
+      if (error.code == ErrorCode::interrupted) co_return fail(std::move(error));  // the next mount sends it again
+      // A refusal does not prove that an earlier attempt did not arrive: who repeats the request repeats its keys.
+      request->is_told = true;
+      PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
+      if (at == 0) co_return fail(std::move(error));
+      const std::string thread = request->steps[0].made;
+      error.message = "the thread " + thread + " was created, but its first message was not: " + error.message;
+      error.hint = "write the message to threads/" + thread +
+                   "/reply; the same request again sends the message, too, and no second thread";
+      co_return fail(std::move(error));
+    }
+    last = *part;
+    request->steps[at].made = last->record.id;
+    if (at + 1 < request->steps.size()) PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
+  }
+  PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, request]() -> Status {
+    mount.journal().end(*request);
+    return {};
+  }));
+  co_return last;
+}
+
+/// Journals and sends. `request` afterwards says what was made.
+Async<RecordPartPtr> send_once(Mount& mount, std::string path, std::vector<RequestStep> steps,
+                               std::shared_ptr<JournalledRequest> request) {
+  for (const RequestStep& step : steps) PLAYFS_CO_CHECK(check_size(step));
+  PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, path, steps, request]() -> Status {
+    PLAYFS_TRY(*request, mount.journal().begin(path, steps));
+    return {};
+  }));
+  auto sending = send(mount, request);
+  co_return co_await sending;
+}
+
+Async<void> send_again(Mount& mount, std::shared_ptr<JournalledRequest> request) {
+  auto sending = send(mount, request);
+  auto sent = co_await sending;
+  if (sent) {
+    JsonObject made{{"path", request->path}};
+    for (const RequestStep& step : request->steps) made.append(step.collection, step.made);
+    mount.site().events().event("request_resumed", std::move(made));
+  } else if (sent.error().code != ErrorCode::interrupted) {
+    mount.site().events().error(request->path,
+                                sent.error().while_doing("send what was written before the last unmount"));
+  }
+  co_return Status();
+}
+
+}  // namespace
+
+Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string path, std::string collection,
+                                   JsonObject body) {
+  PLAYFS_CO_TRY(const bool is_dry, take_dry_run(body));
+  std::vector<RequestStep> steps{{collection, std::move(body)}};
+  if (is_dry) co_return RequestAnswer{plan_document(steps)};
+  auto request = std::make_shared<JournalledRequest>();
+  PLAYFS_AWAIT(const RecordPartPtr part, send_once(mount, std::move(path), std::move(steps), request));
   PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, collection, "told"));
   co_return RequestAnswer{shown_text_of(mount, collection, part->record.id, text_of_record, *part)};
+}
+
+Async<RequestAnswer> create_thread(Mount& mount, OperationPtr op, std::string path, JsonObject thread,
+                                   JsonObject message) {
+  PLAYFS_CO_TRY(const bool is_dry, take_dry_run(thread));
+  std::vector<RequestStep> steps{{"threads", thread}, {"messages", std::move(message)}};
+  if (is_dry) co_return RequestAnswer{plan_document(steps)};
+  auto request = std::make_shared<JournalledRequest>();
+  PLAYFS_AWAIT(const RecordPartPtr part, send_once(mount, std::move(path), std::move(steps), request));
+  for (const char* collection : {"threads", "messages"})
+    PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, collection, std::string("told ") + collection));
+  JsonObject made{{"id", request->steps[0].made}};
+  for (const auto& [name, value] : thread) made.set(name, value);
+  made.set("first_message", part->record.id);
+  co_return RequestAnswer{wire::to_pretty_text(made)};
+}
+
+void resume_requests(Mount& mount) {
+  if (mount.options().read_only) return;
+  auto find = [&mount, gate = mount.gate()] {
+    auto ticket = gate->enter();
+    if (!ticket) return;
+    auto left = mount.journal().left_behind();
+    for (const JournalledRequest& old : left.too_old)
+      mount.site().events().error(
+          old.path, {ErrorCode::timed_out, "a request that was written before the last unmount is too old to be sent",
+                     "see whether it has arrived; else write it again"});
+    for (JournalledRequest& each : left.requests) {
+      auto request = std::make_shared<JournalledRequest>(std::move(each));
+      drive<void>(
+          mount, Counted::write, std::make_shared<Operation>(Caller()),
+          as_attempt([&mount, request](const OperationPtr&) { return send_again(mount, request); }),
+          [request] { return request->path; }, Reply<void>([](const Status&) {}));
+    }
+  };
+  mount.disk().post(std::move(find));
 }
 
 void set_default_agent(const Mount& mount, JsonObject& body) {

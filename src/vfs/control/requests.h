@@ -1,12 +1,14 @@
-// Requests through control files: parsing what was written, creating a record at the service, and rendering what the
+// Requests through control files: parsing what was written, creating records at the service, and rendering what the
 // file then shows.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "model/json.h"
 #include "vfs/attempt.h"
+#include "vfs/control/request_journal.h"
 #include "vfs/control/request_text.h"
 
 namespace playfs::vfs {
@@ -23,6 +25,8 @@ struct Form {
   std::vector<Field> fields;
   bool others = false;  ///< the service accepts any other field, too
   const char* example;  ///< JSON
+  /// Where what was sent can be changed, for forms whose requests are public and cannot be withdrawn.
+  const char* corrected = nullptr;
 };
 
 /// What the file shows before its first use.
@@ -33,8 +37,21 @@ Result<JsonObject> request_body(const std::string& text, const Form& form);
 /// Rejects unknown fields, without requiring `plain`.
 Status check_fields(const JsonObject& body, const Form& form);
 
-/// Creates the record. Returns it as the service did, after the kernel's listings were invalidated.
-Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string collection, JsonObject body);
+/// Removes "dry_run" from the body, and returns its value.
+Result<bool> take_dry_run(JsonObject& body);
+/// Makes the member a list of texts, if it is there: a single text stands for a list of one.
+Status make_list(JsonObject& body, std::string_view name);
+
+/// Creates the record, once, whatever is repeated. Returns it as the service did, after the kernel's listings were
+/// invalidated. With "dry_run" in the body: says what would be sent. `path`: the control file's.
+Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string path, std::string collection,
+                                   JsonObject body);
+/// Creates a thread and its first message. If the message fails, the thread exists, and the same request again sends
+/// only the message.
+Async<RequestAnswer> create_thread(Mount& mount, OperationPtr op, std::string path, JsonObject thread,
+                                   JsonObject message);
+/// Sends what an earlier mount left unfinished, in the background.
+void resume_requests(Mount& mount);
 
 /// Sets the author if the body names none.
 void set_default_agent(const Mount& mount, JsonObject& body);

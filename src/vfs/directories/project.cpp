@@ -198,8 +198,11 @@ Attempt<LookupResult> ProjectDirectory::control_file(const OperationPtr& op, con
   PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_));
   if (name == "project.json") {
     PLAYFS_ATTEMPT(RecordPartPtr part, known_part(mount(), op, "projects", project_.text(), text_of_record));
-    return snapshot(op, name, shown_text_of(mount(), "projects", project_.text(), text_of_record, *part),
-                    head.project.created_at);
+    const auto changed = parse_iso8601(part->record.updated_at);
+    return record_file(
+        op, name,
+        {"projects", project_.text(), shown_text_of(mount(), "projects", project_.text(), text_of_record, *part)},
+        changed.value_or(head.project.created_at));
   }
   if (name == "state.json") return state_file(op);
   if (name == "status" || name == "status.json") {
@@ -211,7 +214,8 @@ Attempt<LookupResult> ProjectDirectory::control_file(const OperationPtr& op, con
   if (name == "revision.json") {
     if (latest.empty()) return nothing();
     PLAYFS_ATTEMPT(RecordPartPtr part, known_part(mount(), op, "revisions", latest.text(), text_of_record));
-    return snapshot(op, name, shown_text_of(mount(), "revisions", latest.text(), text_of_record, *part), now);
+    return snapshot(op, name, shown_text_of(mount(), "revisions", latest.text(), text_of_record, *part), now, 0,
+                    "a revision never changes: edit in work/, and commit");
   }
   PLAYFS_ATTEMPT(std::vector<SummaryPtr> line, line_of(mount(), op, project_, latest));
   std::size_t bytes = 0;

@@ -20,6 +20,7 @@ class ProjectDirectory final : public VirtualDirectory, public HeadView {
   void head_seen() override;
 
  protected:
+  [[nodiscard]] bool has_records() const override { return true; }
   [[nodiscard]] mode_t type_of(const std::string& name) const override;
   NodePtr directory_in_use(const std::string& name) override;
   Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;

@@ -23,7 +23,8 @@ const Form& form() {
   static const Form projects{.plain = "name",
                              .fields = {{"name", "the project's name; by-name/ has a link for it"}},
                              .others = true,
-                             .example = R"({"name": "my-project", "description": "what it is for"})"};
+                             .example = R"({"name": "my-project", "description": "what it is for"})",
+                             .corrected = "correct it by writing JSON to projects/ID/project.json"};
   return projects;
 }
 
@@ -90,7 +91,7 @@ Attempt<LookupResult> ProjectsDirectory::child(const OperationPtr& op, const std
 
 Async<RequestAnswer> ProjectsDirectory::create(OperationPtr op, std::string text) {
   PLAYFS_CO_TRY(JsonObject body, request_body(text, form()));
-  auto created = create_record(mount(), op, "projects", std::move(body));
+  auto created = create_record(mount(), op, path_below("new"), "projects", std::move(body));
   co_return co_await created;
 }
 

@@ -1,9 +1,8 @@
-// `threads/`, `agents/`, `mail/`, `spaces/` and `records/`: the service's other collections.
+// `agents/`, `mail/`, `spaces/` and `records/`: the service's other collections.
 #pragma once
 
 #include <sys/stat.h>
 
-#include <atomic>
 #include <string>
 
 #include "vfs/control/requests.h"
@@ -15,8 +14,11 @@ namespace playfs::vfs {
 /// A collection whose records are files NAME.json, with `new` if the mount lets users add records.
 struct CollectionView {
   std::string collection;
+  bool by_name = false;        ///< has by-name/
   bool by_handle = false;      ///< name files by handle if the record has one
   const Form* form = nullptr;  ///< what `new` accepts; nullptr: there is no `new`
+  /// Why the files cannot be changed by writing to them; nullptr: they can.
+  const char* fixed = "records/ shows records as they are: change them in agents/, threads/, spaces/ and projects/";
 };
 
 /// The collections that the mount can write to.
@@ -33,6 +35,7 @@ class CollectionDirectory final : public VirtualDirectory {
   Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return view_.collection; }
+  [[nodiscard]] bool has_records() const override { return !view_.fixed; }
 
  private:
   /// The id for a file name without ".json".
@@ -51,55 +54,6 @@ class RecordsDirectory final : public VirtualDirectory {
  protected:
   Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
-};
-
-class ThreadsDirectory final : public VirtualDirectory {
- public:
-  using VirtualDirectory::VirtualDirectory;
-
- protected:
-  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
-  Attempt<ListedNames> names(const OperationPtr& op) override;
-  [[nodiscard]] std::string made_of() const override { return "threads"; }
-
- private:
-  Async<RequestAnswer> start(OperationPtr op, std::string text);
-
-  DerivedNames derived_;
-  ListedIds ids_;
-};
-
-class ThreadDirectory final : public VirtualDirectory {
- public:
-  ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread);
-
- protected:
-  [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
-  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
-  Attempt<ListedNames> names(const OperationPtr& op) override;
-
- private:
-  Attempt<LookupResult> messages(const OperationPtr& op, const std::string& name, const Record& thread);
-  Async<RequestAnswer> reply(OperationPtr op, std::string text);
-
-  const std::string thread_;
-  std::atomic<bool> told_ = false;  ///< that older messages are left out
-};
-
-/// The messages of one thread, as files ID.json.
-class MessagesDirectory final : public VirtualDirectory {
- public:
-  MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread);
-
- protected:
-  [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
-  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
-  Attempt<ListedNames> names(const OperationPtr& op) override;
-  [[nodiscard]] std::string made_of() const override { return "messages"; }
-
- private:
-  const std::string thread_;
-  DerivedNames derived_;
 };
 
 }  // namespace playfs::vfs

@@ -6,6 +6,7 @@
 #include "vfs/directories/projects.h"
 #include "vfs/directories/readme.h"
 #include "vfs/directories/records.h"
+#include "vfs/directories/threads.h"
 #include "vfs/directories/tree_root.h"
 #include "vfs/mount.h"
 

@@ -27,8 +27,14 @@ constexpr const char* kTooLong = "took too long";
 }  // namespace
 
 SnapshotFile::SnapshotFile(Mount& mount, NodePtr parent, std::string name, ShownText text, mode_t permissions,
-                           WallTime time)
-    : Node(mount, std::move(parent), std::move(name)), text_(std::move(text)), permissions_(permissions), time_(time) {}
+                           WallTime time, const char* fixed)
+    : Node(mount, std::move(parent), std::move(name)),
+      text_(std::move(text)),
+      permissions_(permissions),
+      time_(time),
+      fixed_(fixed) {}
+
+Error SnapshotFile::refusal() const { return fixed_ ? Error{ErrorCode::not_permitted, fixed_} : Node::refusal(); }
 
 Attempt<AttributesReply> SnapshotFile::attributes(const OperationPtr&) {
   return AttributesReply{mount().attributes(ino(), S_IFREG | permissions_, text_.size(), time_), kEndless};
@@ -50,7 +56,16 @@ Attempt<std::string> SymlinkNode::read_link(const OperationPtr&) { return to_; }
 WallTime VirtualDirectory::time() const { return mount().started(); }
 
 Attempt<AttributesReply> VirtualDirectory::attributes(const OperationPtr&) {
-  return AttributesReply{mount().attributes(ino(), S_IFDIR | 0555, 0, time()), kEndless};
+  const mode_t permissions = has_records() && !mount().options().read_only ? 0755 : 0555;
+  return AttributesReply{mount().attributes(ino(), S_IFDIR | permissions, 0, time()), kEndless};
+}
+
+Error VirtualDirectory::refusal() const {
+  if (!has_records()) return Node::refusal();
+  return {
+      ErrorCode::not_permitted, "records are not created, renamed or removed by name",
+      "write JSON with the fields to change to the file itself, as `cp`, `tee` and `>` do; `sed -i` and editors that "
+      "replace the file need a copy elsewhere, and `cp` back"};
 }
 
 Attempt<LookupResult> VirtualDirectory::lookup(const OperationPtr& op, const std::string& name) {
@@ -175,10 +190,31 @@ double VirtualDirectory::until_told(const std::string& collection, const std::st
 }
 
 Attempt<LookupResult> VirtualDirectory::snapshot(const OperationPtr& op, const std::string& name, ShownText text,
-                                                 WallTime time, double entry_timeout) {
+                                                 WallTime time, double entry_timeout, const char* fixed) {
   auto node = children_.get<SnapshotFile>(
       name, [&](const SnapshotFile& file) { return file.shows(text); },
-      [&] { return std::make_shared<SnapshotFile>(mount(), shared_from_this(), name, text, 0444, time); });
+      [&] { return std::make_shared<SnapshotFile>(mount(), shared_from_this(), name, text, 0444, time, fixed); });
+  return found(op, node, entry_timeout);
+}
+
+Attempt<LookupResult> VirtualDirectory::record_file(const OperationPtr& op, const std::string& name, ShownRecord record,
+                                                    WallTime time) {
+  if (auto watched = mount().requests().looked_for_by(op->caller.pid)) return found(op, watched, 0);
+  const double entry_timeout = until_told(record.collection, record.id, name);
+  record.directory = id();
+  record.name = name;
+  auto node = children_.get<RequestFile>(
+      name, [&](const RequestFile& file) { return file.shows(record.text); },
+      [&] {
+        Request request;
+        request.is_for_record = true;
+        request.run = [&mount = mount(), record](const OperationPtr& running, std::string text) {
+          return change_record(mount, running, record, std::move(text));
+        };
+        return std::make_shared<RequestFile>(mount(), shared_from_this(), name,
+                                             op->id_for_new.value_or(mount().nodes().new_id()), record.text, time,
+                                             nullptr, std::move(request));
+      });
   return found(op, node, entry_timeout);
 }
 

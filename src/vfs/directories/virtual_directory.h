@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "vfs/children.h"
+#include "vfs/control/record_change.h"
 #include "vfs/control/request_text.h"
 #include "vfs/node.h"
 #include "vfs/shown_text.h"
@@ -27,16 +28,22 @@ namespace playfs::vfs {
 /// Text as of one moment.
 class SnapshotFile final : public Node {
  public:
-  SnapshotFile(Mount& mount, NodePtr parent, std::string name, ShownText text, mode_t permissions, WallTime time);
+  /// `fixed`: why nobody can change it here; nullptr: playfs generates it.
+  SnapshotFile(Mount& mount, NodePtr parent, std::string name, ShownText text, mode_t permissions, WallTime time,
+               const char* fixed = nullptr);
 
   [[nodiscard]] bool shows(const ShownText& text) const { return text == text_; }
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
 
+ protected:
+  [[nodiscard]] Error refusal() const override;
+
  private:
   const ShownText text_;
   const mode_t permissions_;
   const WallTime time_;
+  const char* const fixed_;
 };
 
 class SymlinkNode final : public Node {
@@ -78,6 +85,10 @@ class VirtualDirectory : public Node {
   /// old. Empty: the names are fixed.
   [[nodiscard]] virtual std::string made_of() const { return {}; }
   [[nodiscard]] virtual WallTime time() const;
+  /// Whether its files are records that are changed by writing to them. Then the kernel lets its owner try to create
+  /// and rename, too, and the refusal says why.
+  [[nodiscard]] virtual bool has_records() const { return false; }
+  [[nodiscard]] Error refusal() const override;
 
   /// The directory of that name that is in use, if any: shown where the service does not say what the name stands for.
   virtual NodePtr directory_in_use(const std::string& name);
@@ -89,7 +100,9 @@ class VirtualDirectory : public Node {
   /// `node` with its attributes; `entry_timeout` in seconds.
   Attempt<LookupResult> found(const OperationPtr& op, const NodePtr& node, double entry_timeout);
   Attempt<LookupResult> snapshot(const OperationPtr& op, const std::string& name, ShownText text, WallTime time,
-                                 double entry_timeout = 0);
+                                 double entry_timeout = 0, const char* fixed = nullptr);
+  /// Shows a record, and takes changes of it.
+  Attempt<LookupResult> record_file(const OperationPtr& op, const std::string& name, ShownRecord record, WallTime time);
   /// Shows the last result, or `otherwise` before the first request.
   Attempt<LookupResult> request_file(const OperationPtr& op, const std::string& name, ShownText otherwise,
                                      Request request);

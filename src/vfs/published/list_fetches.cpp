@@ -25,6 +25,21 @@ Attempt<ListPtr> list_or_fetch(Mount& mount, const OperationPtr& op, const std::
 
 }  // namespace
 
+std::vector<content::Listed> ListedByOwner::of(const ListPtr& list, std::string_view owner) {
+  ListPtr former;  // destroyed after the lock is released
+  MutexLock lock(mutex_);
+  if (of_ != list) {
+    places_.clear();
+    former = std::exchange(of_, list);
+    for (std::size_t at = 0; at < list->size(); ++at)
+      places_[(*list)[at].project].push_back(static_cast<std::uint32_t>(at));
+  }
+  std::vector<content::Listed> found;
+  if (auto places = places_.find(owner); places != places_.end())
+    for (const std::uint32_t at : places->second) found.push_back((*list)[at]);
+  return found;
+}
+
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection) {
   return list_or_fetch(mount, op, collection, mount.site().is_list_told(collection));
 }

@@ -105,6 +105,7 @@ struct Asked {
   std::vector<std::string> ids;
   content::Reduce reduce;
   std::string what, fact;
+  bool any_age = false;  ///< what is stored is not requested
 
   [[nodiscard]] std::string name_of(const std::string& id) const { return part_name(collection, id); }
   /// Of what was known before.
@@ -138,8 +139,10 @@ void fetch_parts(Mount& mount, const OperationPtr& op, const Asked& asked, conte
   for (const std::string& id : asked.ids) {
     const std::string name = asked.name_of(id);
     if (op->held<content::RecordPart>(name) || op->noted("gone/" + name)) continue;
+    const bool is_stored = op->held<content::RecordPart>(asked.stored_name_of(id)) != nullptr;
+    if (is_stored && asked.any_age) continue;
     wanted.push_back(id);
-    if (op->held<content::RecordPart>(asked.stored_name_of(id))) continue;
+    if (is_stored) continue;
     if (cancel.cancelled()) return done(fail(ErrorCode::interrupted, "the wait was cancelled"));
     auto part = mount.site().known_part(asked.collection, id, asked.reduce, reads);
     if (part.takes_long) {
@@ -150,12 +153,11 @@ void fetch_parts(Mount& mount, const OperationPtr& op, const Asked& asked, conte
     }
     if (!part.part) {
       all_known = false;
-    } else if (mount.site().is_record_told(asked.collection, id)) {
-      op->hold(name, std::move(part.part));
-      wanted.pop_back();
-    } else {
-      op->hold(asked.stored_name_of(id), std::move(part.part));
+      continue;
     }
+    const bool is_current = mount.site().is_record_told(asked.collection, id);
+    op->hold(is_current ? name : asked.stored_name_of(id), std::move(part.part));
+    if (is_current || asked.any_age) wanted.pop_back();
   }
   if (wanted.empty()) {
     op->note(asked.fact);
@@ -172,27 +174,46 @@ void fetch_parts(Mount& mount, const OperationPtr& op, const Asked& asked, conte
 
 }  // namespace
 
-Attempt<std::vector<RecordPartPtr>> parts_here(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                               const std::vector<std::string>& ids, content::Reduce reduce) {
-  if (ids.empty()) return std::vector<RecordPartPtr>();
-  // If all of them are known, the wait is as short as for a single one.
-  const std::string what = collection + "/…";
-  const Asked asked{collection, ids, reduce, what, "asked/" + what + ids.front()};
-  const bool old_will_do = op->noted(asked.fact);
-  std::vector<RecordPartPtr> parts;
-  for (const std::string& id : ids) {
+namespace {
+
+Attempt<std::vector<RecordPartPtr>> parts(Mount& mount, const OperationPtr& op, const Asked& asked) {
+  const bool old_will_do = asked.any_age || op->noted(asked.fact);
+  std::vector<RecordPartPtr> found;
+  for (const std::string& id : asked.ids) {
     const std::string name = asked.name_of(id);
     if (op->noted("gone/" + name)) continue;
     auto old = old_will_do ? op->held<content::RecordPart>(asked.stored_name_of(id)) : nullptr;
-    if (auto part = op->held<content::RecordPart>(name)) parts.push_back(std::move(part));
-    else if (old) parts.push_back(std::move(old));
+    if (auto part = op->held<content::RecordPart>(name)) found.push_back(std::move(part));
+    else if (old) found.push_back(std::move(old));
     else
       return missing(
           off_thread(mount, mount.reading(), [&mount, op, asked](const CancelToken& cancel, Callback<void> done) {
             fetch_parts(mount, op, asked, content::Reads::ordinary, cancel, std::move(done));
           }));
   }
-  return parts;
+  return found;
+}
+
+Asked asked_for(const std::string& collection, const std::vector<std::string>& ids, content::Reduce reduce) {
+  // If all of them are known, the wait is as short as for a single one.
+  const std::string what = collection + "/…";
+  return {collection, ids, reduce, what, "asked/" + what + ids.front()};
+}
+
+}  // namespace
+
+Attempt<std::vector<RecordPartPtr>> parts_here(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                               const std::vector<std::string>& ids, content::Reduce reduce) {
+  if (ids.empty()) return std::vector<RecordPartPtr>();
+  return parts(mount, op, asked_for(collection, ids, reduce));
+}
+
+Attempt<std::vector<RecordPartPtr>> known_parts(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                                const std::vector<std::string>& ids, content::Reduce reduce) {
+  if (ids.empty()) return std::vector<RecordPartPtr>();
+  Asked asked = asked_for(collection, ids, reduce);
+  asked.any_age = true;
+  return parts(mount, op, asked);
 }
 
 }  // namespace playfs::vfs

@@ -27,6 +27,9 @@ Attempt<RecordPartPtr> known_part(Mount& mount, const OperationPtr& op, const st
 /// on the calling thread.
 Attempt<std::vector<RecordPartPtr>> parts_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                                                const std::vector<std::string>& ids, content::Reduce reduce);
+/// The same of several records as last seen; only those that are not here are requested.
+Attempt<std::vector<RecordPartPtr>> known_parts(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                                const std::vector<std::string>& ids, content::Reduce reduce);
 /// The same of a record that is at hand.
 void make_part(Mount& mount, content::RecordTextPtr text, content::Reduce reduce, const CancelToken& cancel,
                Callback<RecordPartPtr> done);

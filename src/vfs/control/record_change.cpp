@@ -1,0 +1,77 @@
+#include "vfs/control/record_change.h"
+
+#include "vfs/attempt_fetches.h"
+#include "vfs/mount.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::vfs {
+namespace {
+
+/// Head moves only by commits: a copy that is written back late would undo what others have published since.
+constexpr const char* kHead = "latest_revision";
+
+Async<Record> patch(Mount& mount, std::string collection, std::string id, JsonObject fields) {
+  auto send = [&mount, collection, id, fields = std::move(fields)](const CancelToken& cancel,
+                                                                   Callback<Record> done) mutable {
+    mount.site().client().ask_now();
+    mount.site().client().patch_record(collection, id, std::move(fields), cancel, std::move(done));
+  };
+  auto sent = answer<Record>(std::move(send));
+  co_return co_await sent;
+}
+
+/// Status and by-name/ show what the head knows of a project.
+Async<void> refresh_head(Mount& mount, std::string project) {
+  auto ask = [&mount, project](const CancelToken& cancel, Callback<content::Head> done) {
+    mount.site().refresh_head(ProjectId(project), cancel, std::move(done));
+  };
+  auto asked = answer<content::Head>(std::move(ask));
+  const auto head = co_await asked;
+  static_cast<void>(head);  // the change is made; a later answer will do
+  co_return Status();
+}
+
+}  // namespace
+
+Result<JsonObject> changed_fields(const std::string& shown, const std::string& written, const std::string& id) {
+  auto json = wire::parse_json(written);
+  if (!json || !json->object())
+    return fail(ErrorCode::invalid_argument,
+                "not a JSON object: " + (json ? std::string("write {…}") : json.error().message));
+  JsonObject document = *json->object();
+  for (const char* system : {"created_at", "createdAt", "updated_at", "updatedAt", "status"}) document.erase(system);
+  document.set("id", id);
+  PLAYFS_TRY(const Json before_json, wire::parse_json(shown));
+  PLAYFS_TRY(const Record before, wire::decode_record(before_json));
+  PLAYFS_TRY(const Record after, wire::decode_record(Json(std::move(document))));
+  JsonObject changed;
+  for (const auto& [name, value] : after.fields) {
+    const Json* was = before.fields.find(name);
+    if (!was || *was != value) changed.append(name, value);
+  }
+  return changed;
+}
+
+Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord shown, std::string text) {
+  if (shown.text.size() > content::kParsedAtOnce)
+    co_return fail(ErrorCode::record_too_large, "the record is too large to be changed by its file",
+                   "send the fields with `playfs api`");
+  PLAYFS_AWAIT(const std::string before, repeat([&] { return shown.text.read(mount, op, 0, content::kParsedAtOnce); }));
+  PLAYFS_CO_TRY(JsonObject changed, changed_fields(before, text, shown.id));
+  if (changed.empty()) co_return RequestAnswer{std::string(), false};
+  if (shown.collection == "projects" && changed.find(kHead))
+    co_return fail(ErrorCode::invalid_argument, "latest_revision is moved by commits; nothing was changed",
+                   "leave it out, or write back what the file shows now");
+  if (json_size(changed) > kMaxRecordSize)
+    co_return fail(ErrorCode::record_too_large, "the change is larger than a record may be; nothing was changed");
+  PLAYFS_AWAIT(Record record, patch(mount, shown.collection, shown.id, std::move(changed)));
+  mount.site().relearn(shown.collection, record);
+  if (shown.collection == "projects") PLAYFS_AWAIT_CHECK(refresh_head(mount, shown.id));
+  mount.notifications().entry_changed(shown.directory, shown.name);
+  PLAYFS_AWAIT_CHECK(until_kernel_knows(mount, op, shown.directory, "told of the record"));
+  PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, shown.collection, "told of the list"));
+  co_return RequestAnswer{std::string(), false};
+}
+
+}  // namespace playfs::vfs

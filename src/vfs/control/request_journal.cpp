@@ -1,0 +1,223 @@
+#include "vfs/control/request_journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/log.h"
+#include "wire/json.h"
+
+namespace playfs::vfs {
+namespace {
+
+constexpr std::size_t kLongestFile = 1 << 20;
+constexpr std::string_view kLock = ".lock", kRequest = ".json";
+constexpr std::size_t kNameDigits = 16;
+
+std::string text_of(const JournalledRequest& request) {
+  Json::Array steps;
+  for (const RequestStep& step : request.steps)
+    steps.push_back(
+        JsonObject{{"collection", step.collection}, {"key", step.key}, {"made", step.made}, {"body", step.body}});
+  return wire::to_text(JsonObject{{"path", request.path},
+                                  {"begun", format_iso8601(request.begun)},
+                                  {"told", request.is_told},
+                                  {"steps", std::move(steps)}});
+}
+
+std::string string_in(const JsonObject& object, std::string_view name) {
+  const Json* value = object.find(name);
+  const std::string* text = value ? value->string() : nullptr;
+  return text ? *text : std::string();
+}
+
+std::optional<JournalledRequest> parsed(const std::string& text) {
+  auto json = wire::parse_json(text);
+  const JsonObject* object = json ? json->object() : nullptr;
+  const Json* steps = object ? object->find("steps") : nullptr;
+  if (!steps || !steps->array()) return std::nullopt;
+  const Json* told = object->find("told");
+  auto begun = parse_iso8601(string_in(*object, "begun"));
+  if (!begun || !told || !told->boolean()) return std::nullopt;
+  JournalledRequest request{string_in(*object, "path"), {}, *begun, *told->boolean()};
+  for (const Json& each : *steps->array()) {
+    const JsonObject* step = each.object();
+    const Json* body = step ? step->find("body") : nullptr;
+    if (!body || !body->object()) return std::nullopt;
+    request.steps.push_back(
+        {string_in(*step, "collection"), *body->object(), string_in(*step, "key"), string_in(*step, "made")});
+    if (request.steps.back().key.empty()) return std::nullopt;
+  }
+  return request.steps.empty() ? std::nullopt : std::optional(std::move(request));
+}
+
+bool is_same(const JournalledRequest& told, const std::string& path, const std::vector<RequestStep>& steps) {
+  return told.path == path && std::equal(told.steps.begin(), told.steps.end(), steps.begin(), steps.end(),
+                                         [](const RequestStep& a, const RequestStep& b) {
+                                           return a.collection == b.collection && a.body == b.body;
+                                         });
+}
+
+/// The part of a file's name that says whose it is.
+std::string owner_of(const std::string& name) { return name.substr(0, name.find('.')); }
+
+}  // namespace
+
+Status RequestJournal::open() {
+  {
+    MutexLock lock(mutex_);
+    if (!own_.empty()) return {};
+  }
+  PLAYFS_CHECK(make_private_directory(directory_));
+  const std::string own = random_.hex(kNameDigits), path = path_of(own + std::string(kLock));
+  // Locked before it has its name, so that nobody takes it for one that is left behind.
+  const std::string unlocked = path + ".new";
+  UniqueFd file(::open(unlocked.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+  if (!file || ::flock(file.get(), LOCK_EX) != 0 || ::rename(unlocked.c_str(), path.c_str()) != 0)
+    return fail(error_from_errno(errno, "journal a request in " + directory_));
+  MutexLock lock(mutex_);
+  if (!own_.empty()) {
+    ::unlink(path.c_str());
+    return {};
+  }
+  own_ = own;
+  lock_ = std::move(file);
+  return {};
+}
+
+Status RequestJournal::make_room() {
+  JournalledRequest dropped;
+  {
+    MutexLock lock(mutex_);
+    if (under_way_.size() + told_.size() < kMost) return {};
+    auto oldest = std::min_element(told_.begin(), told_.end(), [](const auto& a, const auto& b) {
+      return a.second.begun.nanoseconds < b.second.begun.nanoseconds;
+    });
+    if (oldest == told_.end())
+      return fail(ErrorCode::busy, std::to_string(kMost) + " requests are waiting for their outcome",
+                  "wait for some of them");
+    dropped = oldest->second;
+  }
+  end(dropped);
+  return {};
+}
+
+Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<RequestStep> steps) {
+  PLAYFS_CHECK(open());
+  std::optional<JournalledRequest> repeated;
+  {
+    MutexLock lock(mutex_);
+    auto same =
+        std::find_if(told_.begin(), told_.end(), [&](const auto& told) { return is_same(told.second, path, steps); });
+    if (same != told_.end()) {
+      repeated = std::move(same->second);
+      under_way_.insert(same->first);
+      told_.erase(same);
+    }
+  }
+  if (repeated && clock_.wall().nanoseconds - repeated->begun.nanoseconds <=
+                      std::chrono::duration_cast<std::chrono::nanoseconds>(kLongest).count()) {
+    repeated->is_told = false;
+    PLAYFS_CHECK(record(*repeated));
+    return std::move(*repeated);
+  }
+  if (repeated) end(*repeated);
+  PLAYFS_CHECK(make_room());
+  JournalledRequest request{std::move(path), std::move(steps), clock_.wall()};
+  for (RequestStep& step : request.steps) step.key = random_.uuid();
+  {
+    MutexLock lock(mutex_);
+    request.name = own_ + "." + request.steps.front().key + std::string(kRequest);
+    under_way_.insert(request.name);
+  }
+  if (Status written = record(request); !written) {
+    end(request);
+    return fail(std::move(written).error().while_doing("journal the request, which was not sent"));
+  }
+  return request;
+}
+
+Status RequestJournal::record(const JournalledRequest& request) {
+  PLAYFS_CHECK(write_file_atomically(path_of(request.name), text_of(request)));
+  if (!request.is_told) return {};
+  MutexLock lock(mutex_);
+  under_way_.erase(request.name);
+  told_.insert_or_assign(request.name, request);
+  return {};
+}
+
+void RequestJournal::end(const JournalledRequest& request) {
+  if (::unlink(path_of(request.name).c_str()) != 0 && errno != ENOENT)
+    log_warning("a request is still journalled: " + error_from_errno(errno, path_of(request.name)).message);
+  MutexLock lock(mutex_);
+  under_way_.erase(request.name);
+  told_.erase(request.name);
+}
+
+RequestJournal::LeftBehind RequestJournal::left_behind() {
+  LeftBehind left;
+  std::error_code problem;
+  std::set<std::string> locks, requests;
+  for (std::filesystem::directory_iterator entry(directory_, problem), last; !problem && entry != last;
+       entry.increment(problem)) {
+    std::string name = entry->path().filename().string();
+    if (name.ends_with(kLock)) locks.insert(std::move(name));
+    else if (name.ends_with(kRequest)) requests.insert(std::move(name));
+  }
+  if (locks.empty() && requests.empty()) return left;
+  if (Status opened = open(); !opened) {
+    log_warning(opened.error().message);
+    return left;
+  }
+  std::string own;
+  {
+    MutexLock lock(mutex_);
+    own = own_;
+  }
+  std::map<std::string, UniqueFd> gone;  // locked until its requests are taken over
+  for (const std::string& name : locks) {
+    if (owner_of(name) == own) continue;
+    UniqueFd file(::open(path_of(name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) gone.emplace(owner_of(name), std::move(file));
+  }
+  for (const std::string& name : requests) {
+    const std::string owner = owner_of(name);
+    if (owner == own || (!gone.contains(owner) && locks.contains(owner + std::string(kLock)))) continue;
+    // Another mount may be doing the same: the rename works for one of them.
+    const std::string taken = own + name.substr(owner.size());
+    if (::rename(path_of(name).c_str(), path_of(taken).c_str()) == 0) take(taken, left);
+  }
+  for (const auto& [owner, file] : gone) ::unlink(path_of(owner + std::string(kLock)).c_str());
+  return left;
+}
+
+void RequestJournal::take(const std::string& name, LeftBehind& left) {
+  auto text = read_file(path_of(name), kLongestFile);
+  auto request = text ? parsed(*text) : std::nullopt;
+  if (!request) {
+    log_warning("a journalled request is not readable: " + path_of(name));
+    ::unlink(path_of(name).c_str());
+    return;
+  }
+  request->name = name;
+  const bool is_old = clock_.wall().nanoseconds - request->begun.nanoseconds >
+                      std::chrono::duration_cast<std::chrono::nanoseconds>(kLongest).count();
+  if (is_old) {
+    end(*request);
+    if (!request->is_told) left.too_old.push_back(std::move(*request));
+    return;
+  }
+  MutexLock lock(mutex_);
+  if (request->is_told) {
+    told_.insert_or_assign(name, std::move(*request));
+  } else {
+    under_way_.insert(name);
+    left.requests.push_back(std::move(*request));
+  }
+}
+
+}  // namespace playfs::vfs

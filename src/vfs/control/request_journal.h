@@ -1,0 +1,87 @@
+// The write-ahead journal of requests that create records: what is about to be sent, with its Idempotency-Keys, on disk
+// before it is sent. So a request is repeated with the key that it had before, whatever happened in between:
+//
+// - the mount ended before the answer: the next mount sends it again (`left_behind`);
+// - the writer was told that nobody knows whether it arrived, and writes the same again (`begin` finds the keys).
+//
+// One file for each request, synced, 0600, in a directory that all mounts of a site share. A mount's files begin with
+// its name, and it holds a lock on NAME.lock: of a mount that is gone, the next one takes the files over. All calls do
+// local I/O, so they belong on a disk thread. Thread-safe; its lock is a leaf.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "model/json.h"
+
+namespace playfs::vfs {
+
+/// One record to create.
+struct RequestStep {
+  std::string collection;
+  JsonObject body;
+  std::string key = {};   ///< its Idempotency-Key; given by the journal
+  std::string made = {};  ///< the id of the record, once the service has created it
+};
+
+/// What was written to a control file. Each step waits for the one before it.
+struct JournalledRequest {
+  std::string path;  ///< of the control file
+  std::vector<RequestStep> steps;
+  WallTime begun;
+  bool is_told = false;   ///< its writer knows that it failed, and repeats it or not
+  std::string name = {};  ///< of its file
+};
+
+class RequestJournal {
+ public:
+  static constexpr std::size_t kMost = 64;  ///< requests in the journal
+  /// Services may forget keys, so an older request would perhaps be sent twice.
+  static constexpr std::chrono::hours kLongest{24};
+
+  /// Creates `directory` with the first request.
+  RequestJournal(std::string directory, const Clock& clock, Random& random)
+      : directory_(std::move(directory)), clock_(clock), random_(random) {}
+
+  /// Journals the request, or finds the one that its writer repeats, with its keys and what it has made.
+  [[nodiscard]] Result<JournalledRequest> begin(std::string path, std::vector<RequestStep> steps)
+      PLAYFS_EXCLUDES(mutex_);
+  /// Journals what has been made so far, and `is_told`.
+  [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
+  /// It has its outcome.
+  void end(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
+
+  struct LeftBehind {
+    std::vector<JournalledRequest> requests;  ///< to be sent again
+    std::vector<JournalledRequest> too_old;   ///< no longer in the journal
+  };
+  /// Takes over what mounts that are gone have left unfinished.
+  [[nodiscard]] LeftBehind left_behind() PLAYFS_EXCLUDES(mutex_);
+
+ private:
+  [[nodiscard]] Status open() PLAYFS_EXCLUDES(mutex_);
+  /// Makes room, at the cost of the oldest request that its writer knows of.
+  [[nodiscard]] Status make_room() PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
+  /// Reads one that was taken over; damaged ones are removed.
+  void take(const std::string& name, LeftBehind& left) PLAYFS_EXCLUDES(mutex_);
+
+  const std::string directory_;
+  const Clock& clock_;
+  Random& random_;
+  Mutex mutex_;
+  std::string own_ PLAYFS_GUARDED_BY(mutex_);  ///< this mount's name; empty: not opened
+  UniqueFd lock_ PLAYFS_GUARDED_BY(mutex_);
+  std::set<std::string> under_way_ PLAYFS_GUARDED_BY(mutex_);                ///< names
+  std::map<std::string, JournalledRequest> told_ PLAYFS_GUARDED_BY(mutex_);  ///< by name
+};
+
+}  // namespace playfs::vfs

@@ -1,0 +1,488 @@
+#!/usr/bin/env python3
+"""Threads, messages, agents, mail and spaces through files: two mounts of one service, and only what a shell has."""
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import fixture
+import proxy
+
+HELP = ('outcome', 'write', 'fields', 'example', 'then')
+
+
+class Conversation(fixture.Fixture):
+    """A service behind a proxy, and a mount for ann."""
+
+    options = ('refresh=1',)
+
+    def setUp(self):
+        super().setUp()
+        self.api, self.proxy = proxy.before_a_service(self)
+        self.ann = self.mount(self.proxy.url, options=self.options)
+        self.top = self.ann.directory
+
+    def echo(self, text, path):
+        """As a shell writes it, and reads the outcome."""
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text + '\n')
+        return json.loads(path.read_text())
+
+    def refused(self, number, call):
+        with self.assertRaises(OSError) as problem:
+            call()
+        self.assertEqual(problem.exception.errno, number, problem.exception)
+
+    def errors(self, top=None):
+        return [json.loads(line) for line in ((top or self.top) / '.playfs/errors.ndjson').read_text().splitlines()]
+
+    def tells(self, *parts):
+        """The log has a line with all of these."""
+        self.eventually(lambda: any(all(part in json.dumps(line) for part in parts) for line in self.errors()),
+                        f'errors.ndjson has {parts}')
+
+    def thread(self, title='Hello', **more):
+        return self.api.create('threads', title=title, agent='bob', kind='discussion', **more)['id']
+
+    def message(self, thread, body, **more):
+        return self.api.create('messages', **{'thread': thread, 'parent': '', 'agent': 'bob', 'body': body, 'mentions': [],
+                                              'links': [], **more})['id']
+
+
+@fixture.needs_fuse
+class Forms(Conversation):
+    def test_every_form_says_what_it_takes_and_its_example_is_taken(self):
+        thread = self.thread()
+        forms = {'threads/new': ('title', 'kind', 'agent', 'body'),
+                 f'threads/{thread}/reply': ('body', 'agent', 'parent', 'mentions', 'links'),
+                 'agents/new': ('handle',), 'mail/new': ('body', 'subject', 'kind', 'agent'), 'spaces/new': ('name',),
+                 'projects/new': ('name',)}
+        for path, names in forms.items():
+            with self.subTest(path):
+                text = json.loads((self.top / path).read_text())
+                self.assertLessEqual(set(HELP), set(text))
+                self.assertLessEqual({*names, 'dry_run'}, set(text['fields']))
+                self.assertIn('nobody can withdraw it', text['public'])
+                self.assertIn('id', self.echo(json.dumps(text['example']), self.top / path))
+        for kind in ('intro', 'discussion', 'collab', 'help', 'handoff', 'discovery'):
+            self.assertIn(kind, self.help_of('threads/new')['kind'])
+
+    def help_of(self, path):
+        other = self.mount(self.proxy.url, 'helped')
+        return json.loads((other.directory / path).read_text())['fields']
+
+    def test_a_thread_begins_with_its_first_message(self):
+        made = self.echo('{"title": "Hello", "kind": "intro", "body": "I am new, @bob"}', self.top / 'threads/new')
+        thread, message = self.api.get('threads', made['id']), self.api.get('messages', made['first_message'])
+        self.assertEqual((thread['title'], thread['kind'], thread['agent']), ('Hello', 'intro', 'ann'))
+        self.assertNotIn('body', thread)
+        self.assertEqual({name: message[name] for name in ('thread', 'parent', 'agent', 'body', 'mentions', 'links')},
+                         {'thread': thread['id'], 'parent': '', 'agent': 'ann', 'body': 'I am new, @bob',
+                          'mentions': ['bob'], 'links': []})
+
+    def test_a_first_message_that_fails_makes_no_second_thread(self):
+        refuse = (400, json.dumps({'error': 'no', 'code': 'invalid_request', 'message': 'not today'}))
+        self.proxy.fate = lambda request: refuse if request == 'POST /.site/data/messages' else None
+        new, text = self.top / 'threads/new', '{"title": "Hello", "body": "first"}'
+        self.refused(errno.EINVAL, lambda: self.echo(text, new))
+        (thread,) = self.api.all('threads')
+        error = json.loads(new.read_text())['error']
+        self.assertIn(thread['id'], error['message'])
+        self.assertIn('not today', error['message'])
+        self.assertIn(f'threads/{thread["id"]}/reply', error['hint'])
+        self.proxy.fate = lambda request: None
+        self.assertEqual(self.echo(text, new)['id'], thread['id'])
+        self.assertEqual(len(self.api.all('threads')), 1)
+        self.assertEqual([message['body'] for message in self.api.all('messages')], ['first'])
+        self.assertNotEqual(self.echo(text, new)['id'], thread['id'], 'it has its outcome: written again, it is another')
+
+    def test_a_message_that_is_too_large_makes_no_thread(self):
+        self.refused(errno.EMSGSIZE,
+                     lambda: self.echo(json.dumps({'title': 'x', 'body': 'y' * 17_000}), self.top / 'threads/new'))
+        self.assertEqual(self.api.all('threads'), [])
+
+    def test_mentions_are_those_in_the_body_unless_they_are_given(self):
+        reply = self.top / 'threads' / self.thread() / 'reply'
+        for written, mentions in (('Thanks @ada and @bob.', ['ada', 'bob']), ('{"body": "@ada", "mentions": []}', []),
+                                  ('{"body": "@ada", "mentions": "eve"}', ['eve']),
+                                  ('{"body": "x", "mentions": ["eve", "bob"]}', ['eve', 'bob']),
+                                  ('mail ada@example.org', [])):
+            self.assertEqual(self.echo(written, reply)['mentions'], mentions, written)
+        self.assertEqual(self.echo('{"body": "x", "links": "https://example.org/"}', reply)['links'],
+                         ['https://example.org/'])
+        self.refused(errno.EINVAL, lambda: self.echo('{"body": "x", "mentions": [1]}', reply))
+        self.tells('mentions', 'list of texts')
+
+    def test_the_parent_is_a_message_of_the_thread(self):
+        thread, other = self.thread(), self.thread('Other')
+        here, elsewhere = self.message(thread, 'here'), self.message(other, 'elsewhere')
+        reply = self.top / 'threads' / thread / 'reply'
+        self.assertEqual(self.echo(json.dumps({'body': 'x', 'parent': here}), reply)['parent'], here)
+        for parent in (elsewhere, 'unknown', thread, 7):
+            self.refused(errno.EINVAL, lambda parent=parent: self.echo(json.dumps({'body': 'x', 'parent': parent}), reply))
+        self.tells(f'threads/{thread}/reply', 'must be a message of this thread')
+        self.assertEqual(len(self.api.all('messages')), 3)
+
+    def test_a_dry_run_sends_nothing(self):
+        thread = self.thread()
+        with self.proxy.counting() as count:
+            for path, body in ((f'threads/{thread}/reply', {'body': 'for @bob'}), ('threads/new', {'title': 't', 'body': 'b'}),
+                               ('agents/new', {'handle': 'ada'}), ('mail/new', {'body': 'b'}), ('spaces/new', {'name': 's'}),
+                               ('projects/new', {'name': 'p'})):
+                outcome = self.echo(json.dumps({**body, 'dry_run': True}), self.top / path)
+                self.assertEqual(outcome['outcome'], 'planned', path)
+                sent = outcome['would_send']
+                self.assertEqual(sent[0]['method'], 'POST')
+                self.assertNotIn('dry_run', sent[0]['body'])
+        self.assertEqual([line for line in count.requests if not line.startswith('GET')], [])
+        self.assertEqual([step['collection'] for step in self.echo('{"title": "t", "body": "b", "dry_run": true}',
+                                                                   self.top / 'threads/new')['would_send']],
+                         ['threads', 'messages'])
+        self.refused(errno.EINVAL, lambda: self.echo('{"body": "x", "dry_run": "yes"}', self.top / 'mail/new'))
+
+    def test_a_handle_is_registered_once(self):
+        self.api.create('agents', handle='bob')
+        self.refused(errno.EEXIST, lambda: self.echo('{"handle": "bob"}', self.top / 'agents/new'))
+        self.assertIn('agents/bob.json', json.loads((self.top / 'agents/new').read_text())['error']['hint'])
+        self.tells('agents/new', 'already_exists')
+        self.assertEqual(len(self.api.all('agents')), 1)
+
+    def test_a_refusal_is_logged_once_however_often_it_is_repeated(self):
+        for _ in range(200):
+            self.refused(errno.EPERM, lambda: os.mkdir(self.top / 'threads/mine'))
+        self.refused(errno.EINVAL, lambda: (self.top / 'threads/new').write_text('{"title": nonsense}'))
+        self.tells('threads/mine', 'not_permitted')
+        self.assertEqual(len([line for line in self.errors() if 'threads/mine' in line['subject']]), 1)
+        for number in range(200):
+            self.refused(errno.EPERM, lambda number=number: os.mkdir(self.top / f'threads/{number}'))
+        self.assertLess(len(self.errors()), 80)
+
+
+@fixture.needs_fuse
+class OneKey(Conversation):
+    """Each request has one Idempotency-Key, whatever is repeated."""
+
+    def setUp(self):
+        super().setUp()
+        self.keys = []
+
+        def note(method, path, headers, body, ask):
+            if method == 'POST':
+                self.keys.append(headers['Idempotency-Key'])
+
+        self.proxy.raw = note
+
+    def test_who_repeats_what_got_no_answer_sends_it_once(self):
+        reply = self.top / 'threads' / self.thread() / 'reply'
+        self.proxy.fate = lambda request: 'lose reply' if request.startswith('POST') else None
+        with self.assertRaises(OSError):
+            self.echo('{"body": "hello"}', reply)
+        self.proxy.fate = lambda request: None
+        self.eventually(lambda: self.echo('{"body": "hello"}', reply), 'the service is back')
+        self.assertEqual([message['body'] for message in self.api.all('messages')], ['hello'])
+        self.assertEqual(len(set(self.keys)), 1)
+        self.echo('{"body": "hello"}', reply)
+        self.assertEqual(len(set(self.keys)), 2, 'that one had its answer; this is another')
+
+    def test_a_crash_repeats_nothing_and_loses_nothing(self):
+        thread = self.thread()
+        for name, place in (('before the service has it', 'hang'), ('after it', 'lose')):
+            with self.subTest(name):
+                before = len(self.api.all('messages'))
+                self.keys.clear()
+                if place == 'hang':
+                    self.proxy.set_hanging('messages')
+                else:
+                    self.proxy.fate = lambda request: 'lose reply' if request.startswith('POST') else None
+                writer = subprocess.Popen(['sh', '-c', f'echo \'{{"body": "{name}"}}\' > {self.top}/threads/{thread}/reply'],
+                                          stderr=subprocess.DEVNULL)
+                self.eventually(lambda: self.proxy.hung() if place == 'hang' else self.keys, 'the request is under way')
+                self.ann.kill()
+                writer.wait(fixture.COMMAND_LIMIT)
+                journal = list((self.home / 'ann/state').rglob('=requests/*.json'))
+                self.assertEqual(len(journal), 1)
+                self.assertEqual(journal[0].stat().st_mode & 0o777, 0o600)
+                self.proxy.set_hanging(None)
+                self.proxy.fate = lambda request: None
+                self.ann.end()
+                self.ann = self.mount(self.proxy.url, options=self.options)
+                self.top = self.ann.directory
+                self.eventually(lambda: len(self.api.all('messages')) == before + 1, 'it arrives')
+                self.eventually(lambda: 'request_resumed' in (self.top / '.playfs/events').read_text(), 'it is told')
+                self.assertEqual(len(set(self.keys)), 1)
+                self.assertEqual(list((self.home / 'ann/state').rglob('=requests/*.json')), [])
+                self.assertEqual(len(self.api.all('messages')), before + 1)
+
+    def test_a_mount_leaves_another_ones_requests_alone(self):
+        self.proxy.set_hanging('messages')
+        reply = self.top / 'threads' / self.thread() / 'reply'
+        writer = subprocess.Popen(['sh', '-c', f'echo \'{{"body": "slow"}}\' > {reply}'])
+        self.addCleanup(writer.wait, fixture.COMMAND_LIMIT)
+        self.eventually(self.proxy.hung, 'the request is under way')
+        other = self.mount(self.proxy.url, options=self.options)
+        self.assertEqual((other.directory / '.playfs/events').read_text(), '')
+        self.proxy.set_hanging(None)
+        writer.wait(fixture.COMMAND_LIMIT)
+        self.assertEqual(writer.returncode, 0)
+        self.assertEqual(len(set(self.keys)), 1)
+        self.assertNotIn('request_resumed', (other.directory / '.playfs/events').read_text())
+        other.process.send_signal(signal.SIGTERM)
+
+
+@fixture.needs_fuse
+class Records(Conversation):
+    """Records that anybody may change are changed by writing JSON to their files."""
+
+    def shell(self, script, **options):
+        return self.command('sh', '-c', script, cwd=self.top, **options)
+
+    def test_what_is_written_is_changed_and_shown_at_once_and_the_rest_is_kept(self):
+        ada = self.api.create('agents', handle='ada', about='old', mood='calm')['id']
+        space = self.api.create('spaces', name='workshop')['id']
+        project = self.api.create('projects', name='p')['id']
+        thread = self.thread()
+        message = self.message(thread, 'tpyo')
+        places = {'agents/ada.json': ('agents', ada, 'about'), f'spaces/{space}.json': ('spaces', space, 'name'),
+                  f'threads/{thread}/thread.json': ('threads', thread, 'title'),
+                  f'threads/{thread}/messages/{message}.json': ('messages', message, 'body'),
+                  f'projects/{project}/project.json': ('projects', project, 'name')}
+        for path, (collection, record, field) in places.items():
+            with self.subTest(path):
+                file = self.top / path
+                before = json.loads(file.read_text())
+                old = file.stat()
+                self.assertEqual(old.st_mode & 0o777, 0o644)
+                self.shell(f'echo \'{{"{field}": "new"}}\' > {path}')
+                now = self.api.get(collection, record)
+                self.assertEqual(now, {**before, field: 'new', 'updated_at': now['updated_at']})
+                self.assertEqual(json.loads(file.read_text()), now)
+                self.assertGreaterEqual(file.stat().st_mtime, old.st_mtime)
+                self.assertEqual(file.stat().st_size, len(file.read_bytes()))
+        self.assertTrue((self.top / 'projects/by-name/new').exists())
+
+    def test_ways_to_write(self):
+        self.api.create('agents', handle='ada', about='old', mood='calm')
+        path, copy = self.top / 'agents/ada.json', self.home / 'copy.json'
+        ways = {'a copy and back': f'sed s/old/new/ {path} > {copy}; cp {copy} {path}',
+                'tee': f'sed s/old/new/ {path} > {copy}; tee {path} < {copy} > {copy}.2',
+                'dd, in small pieces': f'sed s/old/new/ {path} > {copy}; dd if={copy} of={path} bs=7 status=none',
+                'vim': f"vim -es -u NONE -i NONE -c %s/old/new/ -c wq! {path}"}
+        for way, script in ways.items():
+            with self.subTest(way):
+                if way == 'vim' and not shutil.which('vim'):
+                    self.skipTest('vim is missing')
+                self.shell('echo \'{"about": "old"}\' > agents/ada.json')
+                self.shell(script)
+                shown = json.loads(path.read_text())
+                self.assertEqual((shown['about'], shown['mood']), ('new', 'calm'))
+                self.assertEqual(self.api.get('agents', shown['id'])['about'], 'new')
+
+    def test_an_edited_copy_undoes_nothing_that_others_changed(self):
+        ada = self.api.create('agents', handle='ada', about='old', mood='calm')['id']
+        file = self.top / 'agents/ada.json'
+        with open(file, 'r+', encoding='utf-8') as opened:
+            text = opened.read()
+            self.api.call('PATCH', f'/agents/{ada}', {'mood': 'glad'})
+            opened.seek(0)
+            opened.truncate()
+            opened.write(text.replace('old', 'new'))
+        self.assertEqual({name: self.api.get('agents', ada)[name] for name in ('about', 'mood')},
+                         {'about': 'new', 'mood': 'glad'})
+
+    def test_nothing_changed_sends_nothing(self):
+        self.api.create('agents', handle='ada', about='old')
+        file = self.top / 'agents/ada.json'
+        text = file.read_text()
+        with self.proxy.counting() as count:
+            file.write_text(text)
+            file.write_text('{"id": "x", "created_at": "y", "updated_at": 7, "status": "z", "handle": "ada"}')
+        self.assertEqual([line for line in count.requests if line.startswith('PATCH')], [])
+
+    def test_what_is_no_change_is_refused_and_changes_nothing(self):
+        ada = self.api.create('agents', handle='ada', about='old')
+        project = self.api.create('projects', name='p')['id']
+        file = self.top / 'agents/ada.json'
+        for text in ('not json', '{"about": nonsense}', '["about"]', '{"about": "x"} {"about": "y"}'):
+            self.refused(errno.EINVAL, lambda text=text: file.write_text(text))
+            self.assertEqual(json.loads(file.read_text()), ada)
+        self.shell(f'printf \'{{"about": \' > {file}')  # closed before it is complete
+        self.tells('agents/ada.json', 'incomplete')
+        self.assertEqual(json.loads(file.read_text()), ada)
+        self.refused(errno.EINVAL, lambda: (self.top / f'projects/{project}/project.json').write_text(
+            '{"latest_revision": "elsewhere"}'))
+        self.tells('project.json', 'moved by commits')
+        self.assertEqual(self.api.get('agents', ada['id'])['about'], 'old')
+
+    def test_what_the_service_refuses_has_its_errno(self):
+        self.api.create('agents', handle='ada', about='old')
+        for status, code, number in ((403, 'forbidden', errno.EACCES), (429, 'rate_limited', errno.EAGAIN)):
+            answer = (status, json.dumps({'error': 'no', 'code': code, 'message': 'no', 'retry_after': 3600}))
+            self.proxy.fate = lambda request, answer=answer: answer if request.startswith('PATCH') else None
+            self.refused(number, lambda: (self.top / 'agents/ada.json').write_text('{"about": "new"}'))
+            self.assertEqual(json.loads((self.top / 'agents/ada.json').read_text())['about'], 'old')
+
+    def test_tools_that_replace_files_are_told_what_to_do(self):
+        self.api.create('agents', handle='ada', about='old')
+        for script in ('sed -i s/old/new/ agents/ada.json', 'mv agents/ada.json agents/eve.json', 'rm -f agents/ada.json',
+                       'touch agents/eve.json'):
+            self.assertTrue(self.shell(script, check=False).returncode, script)
+        self.tells('agents/', 'write JSON with the fields to change')
+        self.assertEqual(json.loads((self.top / 'agents/ada.json').read_text())['about'], 'old')
+
+    def test_what_only_its_owner_changes_says_so(self):
+        mail = self.api.create('domain_mail', agent='ann', kind='question', subject='s', body='b')['id']
+        self.refused(errno.EPERM, lambda: os.truncate(self.top / f'mail/{mail}.json', 0))
+        self.tells(f'mail/{mail}.json', 'only the steward')
+
+    def test_a_slow_writer_keeps_nobody_from_the_record(self):
+        ada = self.api.create('agents', handle='ada', about='old')
+        file = self.top / 'agents/ada.json'
+        with open(file, 'w', encoding='utf-8') as slow:
+            slow.write('{"about": ')
+            slow.flush()
+            self.eventually(lambda: file.read_text() and json.loads(file.read_text()) == ada, 'others see the record')
+            file.write_text('{"mood": "glad"}')
+            slow.write('"new"}')
+        shown = json.loads(file.read_text())
+        self.assertEqual((shown['about'], shown['mood']), ('new', 'glad'))
+
+
+@fixture.needs_fuse
+class Names(Conversation):
+    def test_threads_by_title_and_kind_and_spaces_by_name(self):
+        first = self.api.create('threads', title='Hello', agent='a', kind='intro')['id']
+        second = self.api.create('threads', title='Hello', agent='b', kind='help')['id']
+        odd = self.api.create('threads', title='a/b\nc\x1b[31m', agent='b', kind='help')['id']
+        for title in ('..', '.', '', 'x' * 300, 'nul\0'):
+            self.api.create('threads', title=title, agent='b', kind='collab')
+        space = self.api.create('spaces', name='work/shop')['id']
+        by_title = self.top / 'threads/by-title'
+        self.assertEqual(set(os.listdir(by_title)) - {'nul_'}, {'Hello', 'a_b_c_[31m'})
+        self.assertEqual(os.readlink(by_title / 'Hello'), f'../{first}')
+        self.assertEqual((by_title / 'a_b_c_[31m/thread.json').resolve(), self.top / 'threads' / odd / 'thread.json')
+        self.assertFalse((by_title / 'x').exists())
+        kinds = self.top / 'threads/by-kind'
+        self.assertEqual(set(os.listdir(kinds)), {'intro', 'discussion', 'collab', 'help', 'handoff', 'discovery'})
+        self.assertEqual(set(os.listdir(kinds / 'help')), {second, odd})
+        self.assertEqual(os.readlink(kinds / 'help' / odd), f'../../{odd}')
+        self.assertEqual(json.loads((kinds / 'help' / odd / 'thread.json').read_text())['id'], odd)
+        self.assertFalse((kinds / 'intro' / odd).exists())
+        self.assertEqual(os.listdir(kinds / 'handoff'), [])
+        self.assertEqual(os.listdir(self.top / 'spaces/by-name'), ['work_shop'])
+        self.assertEqual(os.readlink(self.top / 'spaces/by-name/work_shop'), f'../{space}.json')
+        self.assertEqual(json.loads((self.top / 'spaces/by-name/work_shop').read_text())['id'], space)
+
+    def test_a_thread_has_the_title_and_kind_that_it_has_now(self):
+        thread = self.thread('Old')
+        self.assertEqual(os.listdir(self.top / 'threads/by-title'), ['Old'])
+        self.echo_change(thread, {'title': 'New', 'kind': 'collab'})
+        self.assertEqual(os.listdir(self.top / 'threads/by-title'), ['New'])
+        self.assertEqual(os.listdir(self.top / 'threads/by-kind/collab'), [thread])
+        self.assertEqual(os.listdir(self.top / 'threads/by-kind/discussion'), [])
+
+    def echo_change(self, thread, change):
+        (self.top / f'threads/{thread}/thread.json').write_text(json.dumps(change))
+
+
+@fixture.needs_fuse
+class Growing(Conversation):
+    def setUp(self):
+        super().setUp()
+        self.talk = self.thread()
+        self.place = self.top / 'threads' / self.talk
+
+    def tail(self, path, *options):
+        """A running `tail`, and what it has printed so far."""
+        process = subprocess.Popen(['tail', '-n', '+1', *(options or ('-f',)), str(path)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        os.set_blocking(process.stdout.fileno(), False)
+        printed = []
+
+        def so_far():
+            printed.append(process.stdout.read() or b'')
+            return b''.join(printed).decode()
+
+        return so_far
+
+    def test_who_follows_a_thread_sees_what_others_and_we_post(self):
+        self.message(self.talk, 'the first')
+        people, programs = self.tail(self.place / 'messages.md'), self.tail(self.place / 'messages.ndjson')
+        self.eventually(lambda: 'the first' in people() and 'the first' in programs(), 'it begins with what is there')
+        bob = self.mount(self.api.origin, 'bob', options=self.options)
+        (bob.directory / 'threads' / self.talk / 'reply').write_text('by another mount\n')
+        self.eventually(lambda: 'by another mount' in people() and 'by another mount' in programs(), 'it grows')
+        (self.place / 'reply').write_text('by this one\n')
+        self.eventually(lambda: 'by this one' in people() and 'by this one' in programs(), 'it grows')
+        self.assertEqual(people(), (self.place / 'messages.md').read_text())
+        self.assertEqual([json.loads(line)['body'] for line in programs().splitlines()],
+                         ['the first', 'by another mount', 'by this one'])
+        self.assertEqual(programs(), (self.place / 'messages.ndjson').read_text())
+
+    def test_an_edited_message_makes_a_new_file(self):
+        edited = self.message(self.talk, 'tpyo')
+        self.message(self.talk, 'other')
+        for name in ('messages.md', 'messages.ndjson'):
+            (self.place / name).read_text()
+        with open(self.place / 'messages.ndjson', encoding='utf-8') as old:
+            before = old.read()
+            number = os.fstat(old.fileno()).st_ino
+            followed = self.tail(self.place / 'messages.ndjson', '-F')
+            self.eventually(lambda: 'other' in followed(), 'tail has begun')
+            time.sleep(1.2)  # a change within the second of its creation is no later change
+            self.api.call('PATCH', f'/messages/{edited}', {'body': 'typo'})
+            self.eventually(lambda: 'typo' in (self.place / 'messages.md').read_text(), 'people see it')
+            lines = [json.loads(line) for line in (self.place / 'messages.ndjson').read_text().splitlines()]
+            self.assertEqual([line['body'] for line in lines], ['typo', 'other', 'typo'])
+            self.assertNotEqual((self.place / 'messages.ndjson').stat().st_ino, number)
+            self.eventually(lambda: followed().count('typo') == 2, 'tail -F goes on with the new file')
+            old.seek(0)
+            self.assertEqual(old.read(), before)
+
+    def test_hostile_bodies_stay_lines(self):
+        for body in ('a\nb\n{"id": 1}', '\x1b[2J', '\u202e', 'x' * 14_000, '\u2028'):
+            self.message(self.talk, body)
+        text = (self.place / 'messages.ndjson').read_text()
+        self.assertNotIn('\x1b', text)
+        self.assertNotIn('\u202e', text)
+        self.assertEqual(len(text.splitlines() if '\u2028' not in text else text.split('\n')[:-1]), 5)
+        self.assertEqual(json.loads(text.split('\n')[0])['body'], 'a\nb\n{"id": 1}')
+
+    def test_a_thread_costs_what_is_new_in_it(self):
+        for number in range(150):
+            self.message(self.talk, f'message {number}')
+        for number in range(5):
+            other = self.thread(f'other {number}')
+            for each in range(30):
+                self.message(other, f'elsewhere {each}')
+        figures = {}
+
+        def read(name):
+            with self.proxy.counting() as count:
+                text = (self.place / 'messages.ndjson').read_text()
+            figures[name] = len(count.requests)
+            self.assertEqual(len(text.splitlines()), 150)
+            return [line for line in count.requests if '?' not in line and '/messages/' in line]
+
+        self.assertEqual(read('cold'), [], 'the texts came with the list')
+        self.assertLessEqual(figures['cold'], 3 + 1 + 2)  # pages of 100, perhaps an empty one, and twice the thread
+        read('again')
+        self.assertLessEqual(figures['again'], 3)
+        for number in range(10):
+            self.message(other, f'new {number}')
+        self.assertEqual(read('after 10 new ones elsewhere'), [])
+        self.assertLessEqual(figures['after 10 new ones elsewhere'], 3)
+        self.ann.unmount()
+        self.ann = self.mount(self.proxy.url, options=self.options)
+        self.place = self.ann.directory / 'threads' / self.talk
+        self.assertEqual(read('after a remount'), [])
+        self.assertLessEqual(figures['after a remount'], 3)
+        print(json.dumps(figures), flush=True)
+
+
+if __name__ == '__main__':
+    fixture.main()

@@ -1,0 +1,70 @@
+#include "vfs/control/thread_text.h"
+
+#include <gtest/gtest.h>
+
+#include "vfs/control/control_text.h"
+#include "vfs/control/record_change.h"
+#include "vfs/directories/record_names.h"
+
+namespace playfs::vfs {
+namespace {
+
+content::RecordPartPtr message(const std::string& id, const std::string& created, const std::string& updated = "") {
+  Record record{id, created, updated.empty() ? created : updated, "", {{"body", id}}};
+  return std::make_shared<const content::RecordPart>(
+      content::RecordPart{line_of_message(record).record, content::Text(std::string())});
+}
+
+std::vector<std::string> ids_in(const std::string& text) {
+  std::vector<std::string> ids;
+  for (std::size_t at = 0; (at = text.find("{\"id\":\"", at)) != std::string::npos; at += 7)
+    ids.push_back(text.substr(at + 7, text.find('"', at + 7) - at - 7));
+  return ids;
+}
+
+TEST(ThreadText, WhatIsLeftOutChangesInSteps) {
+  EXPECT_EQ(left_out(1000, 1000), 0U);
+  EXPECT_EQ(left_out(1001, 1001), 500U);
+  EXPECT_EQ(left_out(1500, 1500), 500U);
+  EXPECT_EQ(left_out(1501, 1501), 1000U);
+  EXPECT_EQ(left_out(100, 69), 32U);
+  EXPECT_EQ(left_out(100, 68), 32U);
+  EXPECT_EQ(left_out(100, 67), 64U);
+  EXPECT_EQ(left_out(3, 1), 2U) << "a step would leave nothing";
+}
+
+TEST(ThreadText, AChangedMessageIsThereAgainWhenItWasChanged) {
+  std::vector<content::RecordPartPtr> shown{message("a", "2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"),
+                                            message("b", "2026-01-02T00:00:00Z"),
+                                            message("c", "2026-01-04T00:00:00Z", "2026-01-04T00:00:00.500Z")};
+  EXPECT_EQ(ids_in(messages_ndjson(shown)), (std::vector<std::string>{"a", "b", "a", "c"}));
+  const std::string before = messages_ndjson(shown);
+  shown.push_back(message("d", "2026-01-05T00:00:00Z"));
+  EXPECT_TRUE(messages_ndjson(shown).starts_with(before));
+}
+
+TEST(ThreadText, ALineIsNeverLong) {
+  Record large{"a", "", "", "", {{"body", std::string(1 << 20, 'x')}}};
+  EXPECT_LT(size_of_message(line_of_message(large).record), 1000U);
+}
+
+TEST(RecordChange, OnlyWhatDiffersIsSent) {
+  const std::string shown = R"({"id": "r", "created_at": "t", "a": 1, "b": {"c": [1]}, "d": "x"})";
+  EXPECT_EQ(changed_fields(shown, shown, "r").value(), JsonObject());
+  EXPECT_EQ(changed_fields(shown, R"({"a": 1, "d": "y", "b": {"c": [1]}, "e": null})", "r").value(),
+            (JsonObject{{"d", "y"}, {"e", nullptr}}));
+  EXPECT_EQ(changed_fields(shown, R"({"id": "z", "created_at": "u", "updated_at": 1, "status": "s"})", "r").value(),
+            JsonObject());
+  EXPECT_EQ(changed_fields(shown, "[1]", "r").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(changed_fields(shown, "{\"a\": }", "r").error().code, ErrorCode::invalid_argument);
+}
+
+TEST(RecordNames, ATitleIsALinkOrNone) {
+  EXPECT_EQ(link_name("a/b\nc\x1b"), "a_b_c_");
+  for (const char* title : {"", ".", "..", "\xff"}) EXPECT_EQ(link_name(title), "") << title;
+  EXPECT_EQ(link_name(std::string(256, 'x')), "");
+  EXPECT_EQ(link_name(std::string(255, 'x')).size(), 255U);
+}
+
+}  // namespace
+}  // namespace playfs::vfs
