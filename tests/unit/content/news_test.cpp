@@ -272,7 +272,13 @@ TEST_F(NewsTest, AResetMakesEverythingUnknownAndReadsWhatIsShown) {
   service_.put("threads", "t", {{"title", "one"}});
   put_project("p", "r2");
   service_.forget_requests();
+  std::vector<std::string> changed, heard;
+  site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
+  site_->on_record_changed(
+      [&](const std::string& collection, const std::string&, const std::string&) { heard.push_back(collection); });
   tell("id: x.1\nevent: reset\ndata: {}\n\n");
+  EXPECT_THAT(changed, ElementsAre("agents", "threads")) << "also one that nobody reads";
+  EXPECT_THAT(heard, ElementsAre("")) << "any record";
   EXPECT_FALSE(site_->is_record_told("projects", "p"));
   EXPECT_FALSE(site_->is_list_told("agents"));
   EXPECT_EQ(site_->try_list("threads")->size(), 1u);
