@@ -15,6 +15,7 @@
 #include "content/single_flight.h"
 #include "content/site_context.h"
 #include "content/types.h"
+#include "wire/server_events.h"
 
 namespace playfs::content {
 
@@ -35,7 +36,7 @@ class Lists {
   /// Somebody shows the list: for the next minutes it is read as soon as the service tells of a change.
   void follow(const std::string& collection);
   /// The service has told that the record is new or changed. Call bring_up() after a number of these.
-  void heard(const std::string& collection, const std::string& id);
+  void heard(const wire::Change& change);
   /// Changes may have gone unheard: listeners of lists that nobody follows are told. Call bring_up(), too.
   void missed();
   /// Reads the lists that are followed and known to be outdated, each once at a time.
@@ -76,7 +77,8 @@ class Lists {
     std::uint64_t readings = 0;
     bool is_brought_up = false;  ///< a reading of bring_up() is in flight
     void show();
-    [[nodiscard]] bool shows_lately(const std::string& id) const;
+    /// The record of that id, among those created by us and the newest; nullptr if it is not there.
+    [[nodiscard]] const Listed* lately(const std::string& id) const;
   };
   struct Reading;
   using ReadingPtr = std::shared_ptr<Reading>;
@@ -87,6 +89,8 @@ class Lists {
   Result<bool> take_in(Reading& reading, const wire::RecordPage& page);
   void finish(const ReadingPtr& reading);
   void bring_up(const std::string& collection);
+  /// Whether the list shows the record as it is after the change.
+  [[nodiscard]] static bool has_already(const List& list, const wire::Change& change);
   [[nodiscard]] bool is_told(const List& list) const {
     return list.read && list.awaited.empty() && context_.live.is_current(list.period);
   }

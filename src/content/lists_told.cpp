@@ -25,20 +25,30 @@ bool Lists::is_followed(const List& list) const {
   return list.followed_at && context_.clock.steady() - *list.followed_at < context_.options.in_use;
 }
 
-bool Lists::List::shows_lately(const std::string& id) const {
+const Listed* Lists::List::lately(const std::string& id) const {
+  auto own = std::find_if(created.begin(), created.end(), [&](const Created& each) { return each.item.id == id; });
+  if (own != created.end()) return &own->item;
   auto end = read->begin() + std::min<std::ptrdiff_t>(kPageSize, std::ssize(*read));
-  return std::any_of(created.begin(), created.end(), [&](const Created& own) { return own.item.id == id; }) ||
-         std::any_of(read->begin(), end, [&](const Listed& item) { return item.id == id; });
+  auto found = std::find_if(read->begin(), end, [&](const Listed& item) { return item.id == id; });
+  return found == end ? nullptr : &*found;
 }
 
-void Lists::heard(const std::string& collection, const std::string& id) {
+bool Lists::has_already(const List& list, const wire::Change& change) {
+  const Listed* item = list.read ? list.lately(change.id) : nullptr;
+  if (!item || is_fixed_once_made(change.collection)) return item != nullptr;
+  const auto time = parse_iso8601(change.updated_at);
+  return is_talk(change.collection) && time && *time == item->updated_at;
+}
+
+void Lists::heard(const wire::Change& change) {
+  const auto& [collection, id, updated_at, belongs_to] = change;
   bool tells = false;
   {
     MutexLock lock(mutex_);
     auto found = lists_.find(collection);
     if (found == lists_.end()) return;  // nothing has used the list
     List& list = found->second;
-    if (list.read && is_fixed_once_made(collection) && list.shows_lately(id)) return;
+    if (has_already(list, change)) return;
     tells = list.read && list.awaited.empty() && !is_followed(list);
     if (list.awaited.size() < kMostAwaited || list.awaited.contains(id)) list.awaited[id] = ++events_;
   }

@@ -109,7 +109,7 @@ void News::handle() {
 
 void News::handle(const wire::Change& change, std::set<ProjectId>& projects) {
   records_.heard(change.collection, change.id);
-  lists_.heard(change.collection, change.id);
+  lists_.heard(change);
   if (change.collection == "revisions") revisions_.forget_absent();
   if (change.collection == "projects") {
     heads_.heard(ProjectId(change.id));

@@ -124,12 +124,12 @@ TEST_F(NewsTest, ABurstCostsOneRequest) {
 
 TEST_F(NewsTest, WhatComesDuringARequestCostsOneMore) {
   go_live();
-  service_.put("messages", "m0", {{"thread", "t"}});
-  read_list("messages");
+  service_.put("revisions", "m0", {{"project", "p"}});
+  read_list("revisions");
   service_.forget_requests();
   service_.hold();
-  tell(change("messages", "m1"));
-  for (int i = 2; i < 20; ++i) tell(change("messages", "m" + std::to_string(i)));
+  tell(change("revisions", "m1"));
+  for (int i = 2; i < 20; ++i) tell(change("revisions", "m" + std::to_string(i)));
   EXPECT_EQ(service_.requests(), 1) << "one at a time";
   service_.release();
   run();
@@ -137,9 +137,9 @@ TEST_F(NewsTest, WhatComesDuringARequestCostsOneMore) {
   // If the first response has them already, that was enough.
   service_.forget_requests();
   service_.hold();
-  tell(change("messages", "n1"));
-  tell(change("messages", "n2"));
-  for (const char* id : {"n1", "n2"}) service_.put("messages", id, {{"thread", "t"}});
+  tell(change("revisions", "n1"));
+  tell(change("revisions", "n2"));
+  for (const char* id : {"n1", "n2"}) service_.put("revisions", id, {{"project", "p"}});
   service_.release();
   run();
   EXPECT_EQ(service_.requests(), 1);
@@ -163,9 +163,12 @@ TEST_F(NewsTest, WhatWeCreatedIsNotReadAgain) {
   go_live();
   read_list("messages");
   service_.forget_requests();
-  site_->learn("messages", *wire::decode_record(*wire::parse_json(R"({"id":"own","created_at":"","thread":"t"})")));
-  tell(change("messages", "own"));
+  site_->learn("messages", *wire::decode_record(*wire::parse_json(
+                               R"({"id":"own","created_at":"","updated_at":"2026-01-01T00:00:00Z","thread":"t"})")));
+  tell(change("messages", "own", R"(,"updated_at":"2026-01-01T00:00:00Z")"));
   EXPECT_EQ(service_.requests(), 0);
+  tell(change("messages", "own", R"(,"updated_at":"2026-01-02T00:00:00Z")"));
+  EXPECT_GT(service_.requests(), 0) << "it was changed since";
 }
 
 TEST_F(NewsTest, ARecordBelowTheNewestPageGetsItsNewName) {

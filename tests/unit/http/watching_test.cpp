@@ -167,11 +167,12 @@ TEST_F(Watching, OneThatDoesNotReadDelaysNobodyAndIsCutOff) {
 
 TEST_F(Watching, WhatIsNotReadIsCountedAndItsWatcherClosedForOthers) {
   ServerOptions options;
-  options.share_of_held = options.most_held = 100 * 1024;
+  // Room for one text, and not for what the kernel leaves of two.
+  options.share_of_held = options.most_held = 1500 * 1024;
   serve(options);
   std::vector<std::unique_ptr<Connection>> deaf;
   for (int i = 0; i < 4; ++i) deaf.push_back(watcher("127.0.0.2", 4096));
-  const std::string text(60 * 1024, 'x');
+  const std::string text(1024 * 1024, 'x');
   // A client holds one text at most: of these four, only one may keep its rest.
   ASSERT_TRUE(eventually([&] { return source.send(text), source.listening() <= 1; }));
   Connection other(server->port());
