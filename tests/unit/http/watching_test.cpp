@@ -1,5 +1,6 @@
 // Answers without an end: how they begin, go on and end, what a client that does not read costs, and how many there may
 // be.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -42,6 +43,11 @@ class Source {
     std::lock_guard lock(mutex_);
     return waiting_.size();
   }
+  /// Whether the watcher that began as the nth, counted from 0, has taken what came before.
+  bool waits(std::size_t nth) {
+    std::lock_guard lock(mutex_);
+    return std::any_of(waiting_.begin(), waiting_.end(), [&](const Body* body) { return numbers_[body] == nth; });
+  }
   /// Sends to all that have taken what came before; returns how many.
   std::size_t send(const std::string& text) {
     const auto shared = std::make_shared<const std::string>(text);
@@ -66,6 +72,7 @@ class Source {
     }
     void start(std::function<void(const Text&)> take) override {
       std::lock_guard lock(source_.mutex_);
+      source_.numbers_[this] = source_.begun_++;
       source_.takers_[this] = std::move(take);
       source_.waiting_.insert(this);
     }
@@ -80,6 +87,8 @@ class Source {
   std::mutex mutex_;
   std::map<const Body*, std::function<void(const LiveBody::Text&)>> takers_;
   std::set<const Body*> waiting_;
+  std::map<const Body*, std::size_t> numbers_;
+  std::size_t begun_ = 0;
 };
 
 const std::string kWatch = "GET /watch HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -159,7 +168,7 @@ TEST_F(Watching, OneThatDoesNotReadDelaysNobodyAndIsCutOff) {
     source.send(text + std::to_string(++sent) + "\n");
     ASSERT_TRUE(gets(*client, "x" + std::to_string(sent) + "\n"));
     ASSERT_LT(sent, 10'000u);
-    ASSERT_TRUE(eventually([&] { return source.waiting() >= 1; }));
+    ASSERT_TRUE(eventually([&] { return source.waits(1); }));
   }
   EXPECT_TRUE(deaf->closed_by_server());
   EXPECT_LT(deaf->received().size(), 8u << 20);
