@@ -27,10 +27,15 @@ void WorkTree::opened_under(const RevisionTreePtr& head, bool is_current) {
 }
 
 void WorkTree::follow_head() {
+  // Also called on the publisher's thread, which the tree's destructor joins: with a ticket the mount keeps the tree, so
+  // that no reference taken here is the last.
+  auto ticket = mount_.gate()->enter();
+  if (!ticket) return;
   auto head = mount_.site().try_head(project_);
-  auto self = weak_from_this().lock();
-  if (!self || !head || head->shown == base_id()) return;  // no self: the tree is being destroyed, publisher and all
-  bring_shown(mount_, project_, [self](const RevisionTreePtr& tree) { self->head_changed(tree); });
+  if (!head || head->shown == base_id()) return;
+  bring_shown(mount_, project_, [weak = weak_from_this()](const RevisionTreePtr& tree) {
+    if (auto self = weak.lock()) self->head_changed(tree);
+  });
 }
 
 Result<bool> WorkTree::is_free_to_follow() {
