@@ -7,7 +7,7 @@ cd "$SRC/playfs"
 build=${WORK:-$SRC}/playfs-fuzz
 
 # Debian's C++ libraries are built for its own standard library.
-CXXFLAGS=${CXXFLAGS//-stdlib=libc++/} meson setup "$build" --buildtype=plain -Db_lundef=false -Dtests=true -Dfuzzers=true \
+CXXFLAGS=${CXXFLAGS//-stdlib=libc++/} meson setup "$build" --buildtype=plain -Db_lundef=false -Dtests=true -Dfuzzers=true -Dunity_sources=true \
   -Dfuzzing_engine="$LIB_FUZZING_ENGINE" -Dcpp_link_args='-Wl,-rpath,$ORIGIN/lib'
 ninja -C "$build" fuzzers
 
