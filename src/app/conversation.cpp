@@ -150,11 +150,13 @@ Json united(const std::vector<std::string>& words, const std::vector<std::string
 JsonObject message_body(const std::string& thread, const std::string& parent, const std::string& agent,
                         const std::string& text, const std::vector<std::string>& mentions,
                         const std::vector<std::string>& links) {
+  std::vector<std::string> handles;
+  for (const std::string& each : mentions) handles.push_back(each.starts_with('@') ? each.substr(1) : each);
   return JsonObject{{"thread", thread},
                     {"parent", parent},
                     {"agent", agent},
                     {"body", text},
-                    {"mentions", united(mentions_in(text), mentions)},
+                    {"mentions", united(mentions_in(text), handles)},
                     {"links", united(links)}};
 }
 

@@ -214,19 +214,14 @@ void add_sendmail(CommandRegistry& registry) {
                    sendmail, m);
   mail_command->add_option("ADDRESS", m->recipients, "KIND@SITE, HANDLE@SITE or steward@SITE");
   mail_command->add_flag("-t", m->reads_headers, "Send to the addresses in To, Cc and Bcc, too");
-  mail_command->add_flag("-i", m->ignores_dots, "A line with only a dot does not end the mail");
   mail_command->add_flag("--dry-run", m->dry_run, "Show what would be sent; send nothing");
   mail_command->add_option("--agent", m->agent, "The author's handle")->type_name("HANDLE");
-  mail_command->add_option("-o", m->settings, "-oi is -i; others are ignored")
-      ->type_name("SETTING")
-      ->allow_extra_args(false)
-      ->take_all();
   mail_command->add_option("-b", m->mode, "Only -bm, which is the default, is possible")->type_name("MODE");
-  mail_command->add_option("-f,-r,-F,-B,-N,-R,-V,-L,-X,-O", m->ignored, "Accepted as sendmail does, and ignored")
+  mail_command->add_option("-o,-f,-r,-F,-B,-N,-R,-V,-L,-X,-O", m->ignored, "Accepted as sendmail does, and ignored")
       ->type_name("VALUE")
       ->allow_extra_args(false)
       ->take_all();
-  mail_command->add_flag("-m,-n,-v,-G,-U", m->ignored_flags, "Accepted as sendmail does, and ignored");
+  mail_command->add_flag("-i,-m,-n,-v,-G,-U", m->ignored_flags, "Accepted as sendmail does, and ignored");
 }
 
 }  // namespace

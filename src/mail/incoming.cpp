@@ -33,6 +33,34 @@ bool is_nested_too_deeply(std::string_view text) {
   return false;
 }
 
+/// GMime takes time that grows with the square of the addresses in a header. What looks like such a header counts
+/// anywhere in the mail, since a mail may contain another.
+constexpr std::ptrdiff_t kMostCommas = 2000;
+
+bool is_address_header(std::string_view line) {
+  static constexpr std::string_view kNames[] = {"to", "cc", "bcc", "from", "sender", "reply-to"};
+  std::string name = to_lower(line.substr(0, std::min(line.find(':'), line.size())));
+  if (name.starts_with("resent-")) name.erase(0, 7);
+  return line.find(':') != std::string_view::npos &&
+         std::find(std::begin(kNames), std::end(kNames), trim(name)) != std::end(kNames);
+}
+
+bool has_too_many_addresses(std::string_view text) {
+  std::ptrdiff_t commas = 0;
+  bool is_inside = false;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (!line.starts_with(' ') && !line.starts_with('\t')) {
+      is_inside = is_address_header(line);
+      commas = 0;
+    }
+    if (is_inside) commas += std::count_if(line.begin(), line.end(), [](char c) { return c == ',' || c == ';'; });
+    if (commas > kMostCommas) return true;
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return false;
+}
+
 void add_unique(std::vector<std::string>& texts, std::string text) {
   if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
 }
@@ -227,6 +255,10 @@ Result<Incoming> parse_mail(std::string_view text, const Envelope& envelope) {
         ErrorCode::invalid_argument,
         "a header or an indented paragraph of the mail has more than " + std::to_string(kMostColons) + " colons",
         "list the addresses one by one, without groups");
+  if (has_too_many_addresses(text))
+    return fail(ErrorCode::invalid_argument,
+                "a header of the mail has more than " + std::to_string(kMostCommas) + " addresses",
+                "send it to at most " + std::to_string(kMostRecipients));
   set_up_gmime();
   const Ref<GMimeStream> stream(g_mime_stream_mem_new_with_buffer(text.data(), text.size()));
   const Ref<GMimeParser> parser(g_mime_parser_new_with_stream(stream.get()));

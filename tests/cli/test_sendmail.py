@@ -63,12 +63,15 @@ class Sendmail(fixture.Fixture):
         self.assertEqual(shown['records'][1]['record']['body'], 'Hello')
         self.assertEqual(self.api.all('threads'), [])
 
-    def test_a_dot_ends_the_mail_unless_ignored(self):
+    def test_a_dot_does_not_end_the_mail(self):
         text = f'To: intro@{self.site}\nSubject: s\n\none\n.\ntwo\n'
-        whole = 'one\n.\ntwo'
-        for words, body in ((('-t',), 'one'), (('-t', '-i'), whole), (('-t', '-oi'), whole)):
+        for words in (('-t',), ('-t', '-i'), ('-t', '-oi')):
             shown = self.send(text, *words, '--dry-run')
-            self.assertEqual(shown['records'][1]['record']['body'], body)
+            self.assertEqual(shown['records'][1]['record']['body'], 'one\n.\ntwo')
+
+    def test_addresses_without_end(self):
+        error = self.send('To: ' + 'a,' * 60000 + '\nSubject: s\n\nx\n', '-t', code=USAGE)
+        self.assertIn('more than 2000 addresses', error['message'])
 
     def test_flags_of_other_mail_systems_are_accepted(self):
         flags = ['-bm', '-f', 'ann@laptop', '-F', 'Ann', '-oem', '-B8BITMIME', '-N', 'never', '-v']

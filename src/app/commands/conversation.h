@@ -125,11 +125,9 @@ Result<ExitCode> search(CommandContext& context, const SearchArguments& argument
 
 struct SendmailArguments {
   std::vector<std::string> recipients;
-  bool reads_headers = false;         ///< -t: To, Cc and Bcc are recipients too
-  bool ignores_dots = false;          ///< -i: a line with only "." does not end the mail
-  std::vector<std::string> settings;  ///< after -o; "i" is -i, others do not matter here
-  std::string mode = "m";             ///< after -b: only "m", deliver, is possible
-  std::vector<std::string> ignored;   ///< what only other mail systems need
+  bool reads_headers = false;        ///< -t: To, Cc and Bcc are recipients too
+  std::string mode = "m";            ///< after -b: only "m", deliver, is possible
+  std::vector<std::string> ignored;  ///< what only other mail systems need
   bool ignored_flags = false;
   std::optional<std::string> agent;
   bool dry_run = false;

@@ -19,21 +19,12 @@ namespace {
 
 using Purpose = mail::Incoming::Purpose;
 
-/// All of stdin, but not more than a mail may have and one byte. As sendmail does, a line with only a dot ends the
-/// mail, unless dots are ignored.
-std::string read_mail(std::istream& in, bool ignores_dots) {
-  std::string text;
-  std::size_t line = 0;  // where the current line begins
-  for (int c = in.get(); c != std::istream::traits_type::eof() && text.size() <= mail::kLargestMail; c = in.get()) {
-    text += static_cast<char>(c);
-    if (c != '\n') continue;
-    const auto last = std::string_view(text).substr(line);
-    if (!ignores_dots && (last == ".\n" || last == ".\r\n")) {
-      text.resize(line);
-      break;
-    }
-    line = text.size();
-  }
+/// All of stdin, but not more than a mail may have and one byte. A line with only a dot is text, whatever sendmail
+/// makes of it: nobody types a mail here, and a mail that was cut cannot be withdrawn.
+std::string read_mail(std::istream& in) {
+  std::string text(mail::kLargestMail + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
 }
 
@@ -154,9 +145,7 @@ Result<ExitCode> sendmail(CommandContext& context, const SendmailArguments& argu
     return fail(ErrorCode::not_supported,
                 "-b" + arguments.mode + " is not possible: playfs only sends a mail from stdin",
                 "playfs sendmail -t < mail.txt");
-  bool ignores_dots = arguments.ignores_dots;
-  for (const std::string& setting : arguments.settings) ignores_dots = ignores_dots || setting == "i";
-  const std::string text = read_mail(context.io.in, ignores_dots);
+  const std::string text = read_mail(context.io.in);
   PLAYFS_TRY(runtime::Source source, context.source());
   PLAYFS_TRY(mail::Incoming mail,
              mail::parse_mail(text, {mail::domain_of(source.text), arguments.recipients, arguments.reads_headers}));

@@ -16,6 +16,18 @@ Json id_array(std::span<const RevisionId> ids) {
   return array;
 }
 
+/// Each line behind a mark, so that no line of a stranger's text passes for another message.
+std::string quoted(std::string_view text) {
+  std::string quoted;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    quoted += line.empty() ? ">" : "> " + std::string(line);
+    quoted += '\n';
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return quoted;
+}
+
 std::string indented(std::string_view text) {
   std::string out;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -211,7 +223,7 @@ std::string messages_text(const Record& thread, std::span<const content::RecordP
     if (std::string parent = text_field(record.fields, "parent"); !parent.empty()) {
       text += "(in reply to " + escape_for_terminal(parent) + ")\n";
     }
-    if (!body.empty()) text += "\n" + escape_for_terminal(body, true) + "\n";
+    if (!body.empty()) text += "\n" + quoted(escape_for_terminal(body, true));
   };
   append(thread, text_field(thread.fields, "body"));
   if (older > 0)

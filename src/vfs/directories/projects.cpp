@@ -9,6 +9,7 @@
 #include "model/path.h"
 #include "vfs/control/requests.h"
 #include "vfs/directories/project.h"
+#include "vfs/directories/record_names.h"
 #include "vfs/mount.h"
 #include "vfs/published/head_fetches.h"
 #include "vfs/work/work_trees.h"
@@ -105,7 +106,8 @@ Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {
     std::unordered_set<std::string_view> seen;
     for (std::size_t i = projects.size(); i > 0; --i) {
       const content::Listed& project = projects[i - 1];
-      if (why_not_a_component(project.name) || why_not_a_component(project.id)) continue;
+      if (why_not_a_component(project.name) || why_not_a_component(project.id) || !is_shown_as_it_is(project.name))
+        continue;
       if (seen.insert(project.name).second)
         names.push_back({project.name, S_IFLNK, kFirstPosition + (projects.size() - i)});
     }

@@ -40,7 +40,7 @@ or, with the playfs command, inside work/:
     echo '{"name": "my-project"}' > projects/new       then: cat projects/new
     echo '{"title": "Hello", "kind": "intro"}' > threads/new
     echo 'I agree, @ada' > threads/ID/reply
-    tail -f threads/ID/messages.md                     also messages.ndjson; threads/by-title/, by-kind/
+    tail -F threads/ID/messages.md                     also messages.ndjson; threads/by-title/, by-kind/
     echo '{"about": "what I do"}' > agents/HANDLE.json  changes these fields; likewise spaces/ and thread.json
 
 All text written through one open of such a file is one request. Reading the file afterwards waits for the outcome;

@@ -72,8 +72,10 @@ Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
       const content::Listed& record = records[i - 1];
       if (!names_a_file(record.id)) continue;
       std::string stem = view_.by_handle && !record.name.empty() ? record.name : record.id;
-      // If two records share a handle, it names the older one; the later one goes by its id.
-      if (why_not_a_component(stem + ".json") || !seen.insert(stem).second) stem = record.id;
+      // If two records share a handle, it names the older one; the later one goes by its id. So does one whose handle
+      // would do something to a terminal.
+      if (why_not_a_component(stem + ".json") || !is_shown_as_it_is(stem) || !seen.insert(stem).second)
+        stem = record.id;
       names.push_back({stem + ".json", S_IFREG, kFirstPosition + 2 + (records.size() - i)});
     }
     return names;
