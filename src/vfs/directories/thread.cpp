@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "mail/address.h"
 #include "model/mentions.h"
 #include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/growing_file.h"
+#include "vfs/control/letters.h"
 #include "vfs/control/requests.h"
 #include "vfs/control/thread_text.h"
 #include "vfs/directories/record_names.h"
@@ -35,7 +37,23 @@ const Form& reply_form() {
   return reply;
 }
 
-bool grows(const std::string& name) { return name == "messages.md" || name == "messages.ndjson"; }
+/// A file that grows, and what it shows of each message.
+struct Growing {
+  const char* name;
+  content::Reduce reduce;
+};
+constexpr const char* kForPeople = "messages.md";
+constexpr const char* kMbox = "thread.mbox";
+constexpr Growing kGrowing[] = {
+    {kForPeople, shown_of_message}, {"messages.ndjson", line_of_message}, {kMbox, letter_of_record}};
+/// A message in an mbox takes as long to render as this many bytes elsewhere.
+constexpr std::size_t kLetterBytes = 2 << 10;
+
+const Growing* growing_of(std::string_view name) {
+  const auto* found =
+      std::find_if(std::begin(kGrowing), std::end(kGrowing), [&](auto& each) { return each.name == name; });
+  return found == std::end(kGrowing) ? nullptr : found;
+}
 
 }  // namespace
 
@@ -60,6 +78,7 @@ Attempt<ListedNames> ThreadDirectory::names(const OperationPtr&) {
   return fixed_names({{"thread.json", S_IFREG},
                       {"messages.md", S_IFREG},
                       {"messages.ndjson", S_IFREG},
+                      {kMbox, S_IFREG},
                       {"messages", S_IFDIR},
                       {"reply", S_IFREG}});
 }
@@ -71,7 +90,7 @@ Attempt<LookupResult> ThreadDirectory::child(const OperationPtr& op, const std::
                           return reply(request, std::move(text));
                         }});
   }
-  if (grows(name)) return messages(op, name);
+  if (growing_of(name)) return messages(op, name);
   if (name != "thread.json") return nothing(kEndless);
   PLAYFS_ATTEMPT(RecordPartPtr thread, part_here(mount(), op, "threads", thread_, text_of_record));
   return record_file(op, name,
@@ -127,12 +146,12 @@ Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const st
   // A text that grows by itself asks for nothing but what is new.
   const bool is_look = !op->noted(kGoesOn);
   if (is_look) looked();
-  PLAYFS_ATTEMPT(RecordPartPtr thread, is_look ? part_here(mount(), op, "threads", thread_, shown_of_message)
-                                               : known_part(mount(), op, "threads", thread_, shown_of_message));
-  const bool is_for_people = name == "messages.md";
+  const bool is_mbox = name == kMbox;
+  const content::Reduce of_thread = is_mbox ? letter_of_record : shown_of_message;
+  PLAYFS_ATTEMPT(RecordPartPtr thread, is_look ? part_here(mount(), op, "threads", thread_, of_thread)
+                                               : known_part(mount(), op, "threads", thread_, of_thread));
   std::size_t older = 0;
-  PLAYFS_ATTEMPT(std::vector<RecordPartPtr> shown,
-                 newest(op, is_for_people ? shown_of_message : line_of_message, older));
+  PLAYFS_ATTEMPT(std::vector<RecordPartPtr> shown, newest(op, growing_of(name)->reduce, older));
   if (older > 0 && !told_.exchange(true)) {
     std::string message = "shows only the newest " + std::to_string(shown.size()) + " messages of the thread; " +
                           std::to_string(older) + " older ones are left out";
@@ -141,11 +160,14 @@ Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const st
   }
   std::size_t bytes = 0;
   for (const RecordPartPtr& message : shown) bytes += size_of_message(message->record);
-  const bool is_whole = mount().site().is_list_whole("messages");
-  PLAYFS_ATTEMPT(std::string text,
-                 rendered(mount(), op, name, bytes, [is_for_people, record = thread->record, shown, older, is_whole] {
-                   return is_for_people ? messages_text(record, shown, older, is_whole) : messages_ndjson(shown);
-                 }));
+  if (is_mbox) bytes += shown.size() * kLetterBytes;
+  auto render = [name, domain = mail::domain_of(mount().options().mount_source), record = thread->record, shown, older,
+                 is_whole = mount().site().is_list_whole("messages")] {
+    if (name == kForPeople) return messages_text(record, shown, older, is_whole);
+    if (name != kMbox) return messages_ndjson(shown);
+    return thread_mbox(shown, {"messages", domain, subject_of(record), text_field(record.fields, "kind")});
+  };
+  PLAYFS_ATTEMPT(std::string text, rendered(mount(), op, name, bytes, std::move(render)));
   auto look = [weak = weak_from_this()] {
     if (auto self = std::static_pointer_cast<ThreadDirectory>(weak.lock())) self->looked();
   };
@@ -192,7 +214,8 @@ void ThreadDirectory::listed_anew() {
 
 void ThreadDirectory::grow() {
   auto self = std::static_pointer_cast<ThreadDirectory>(shared_from_this());
-  for (const char* name : {"messages.md", "messages.ndjson"}) {
+  for (const Growing& each : kGrowing) {
+    const std::string name = each.name;
     if (!children().living<GrowingFile>(name)) continue;
     auto op = std::make_shared<Operation>(Caller());
     op->note(kGoesOn);

@@ -1,7 +1,7 @@
 // One thread: its record, its messages, and `reply`.
 //
-// `messages.md` and `messages.ndjson` grow in place. While somebody looks at them, the list of messages is kept
-// current, and they grow without being opened again: for `tail -f`.
+// `messages.md`, `messages.ndjson` and `thread.mbox` grow in place. While somebody looks at them, the list of messages
+// is kept current, and they grow without being opened again: for `tail -f`.
 #pragma once
 
 #include <sys/stat.h>
