@@ -243,6 +243,7 @@ class Answered(Maildir):
 
     def serve(self):
         (self.home / 'key').write_text(self.KEY)
+        (self.home / 'key').chmod(0o600)
         return super().serve(options=('--steward-key', str(self.home / 'key')))
 
     def test_an_answer_of_the_steward_makes_a_read_mail_unread(self):
@@ -323,7 +324,7 @@ class Programs(Maildir):
 
     def mutt(self, path, commands):
         """Runs mutt's commands on a folder; what it showed."""
-        code, shown = self.on_terminal('mutt', '-n', '-F', '/dev/null', '-e', 'set quit=yes mark_old=no sort=date wait_key=no',
+        code, shown = self.on_terminal('mutt', '-n', '-F', '/dev/null', '-e', f'set folder={self.home} quit=yes mark_old=no sort=date',
                                        '-e', f'push "{commands}"', '-f', str(path))
         self.assertEqual(code, 0, shown)
         return shown
