@@ -92,7 +92,8 @@ Attempt<LookupResult> MaildirFolder::child(const OperationPtr& op, const std::st
 Attempt<FolderLettersPtr> MaildirFolder::letters(const OperationPtr& op, bool any_age) {
   if (!shared_->marks.is_read())
     return missing(on_disk(mount(), [shared = shared_] { return shared->marks.catch_up(); }));
-  const auto get = any_age ? known_list : list_here;
+  // Readers list all folders in turn: two requests for each would say the same.
+  const auto get = any_age ? known_list : fresh_list;
   PLAYFS_ATTEMPT(ListPtr list, get(mount(), op, collection_));
   ListPtr threads;
   if (collection_ == "messages") {
