@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "vfs/directories/inbox.h"
 #include "vfs/directories/own_files.h"
 #include "vfs/directories/projects.h"
 #include "vfs/directories/readme.h"
@@ -27,6 +28,7 @@ Attempt<ListedNames> RootDirectory::names(const OperationPtr&) {
                       {"agents", S_IFDIR},
                       {"mail", S_IFDIR},
                       {"spaces", S_IFDIR},
+                      {"inbox", S_IFDIR},
                       {"records", S_IFDIR}});
 }
 
@@ -38,6 +40,7 @@ Attempt<LookupResult> RootDirectory::child(const OperationPtr& op, const std::st
   if (name == "agents") return directory<CollectionDirectory>(op, name, agents_view());
   if (name == "mail") return directory<CollectionDirectory>(op, name, mail_view());
   if (name == "spaces") return directory<CollectionDirectory>(op, name, spaces_view());
+  if (name == "inbox") return directory<InboxDirectory>(op, name);
   if (name == "records") return directory<RecordsDirectory>(op, name);
   return nothing(kEndless);
 }

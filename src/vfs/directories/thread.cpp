@@ -4,14 +4,11 @@
 #include <iterator>
 
 #include "model/mentions.h"
-#include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
-#include "vfs/control/growing_file.h"
 #include "vfs/control/requests.h"
 #include "vfs/control/thread_text.h"
 #include "vfs/directories/record_names.h"
-#include "vfs/listings.h"
 #include "vfs/published/list_fetches.h"
 #include "vfs/published/record_fetches.h"
 
@@ -20,8 +17,6 @@ namespace {
 
 /// Messages that are read together: of these the last ones may be too many.
 constexpr std::size_t kMessagesAtOnce = 32;
-/// How long the messages are kept current after the last look at them, if `refresh` is shorter.
-constexpr std::chrono::minutes kFollowed{1};
 
 const Form& reply_form() {
   static const Form reply{.plain = "body",
@@ -34,8 +29,6 @@ const Form& reply_form() {
                           .corrected = "correct it by writing JSON to threads/ID/messages/ID.json"};
   return reply;
 }
-
-bool grows(const std::string& name) { return name == "messages.md" || name == "messages.ndjson"; }
 
 }  // namespace
 
@@ -54,7 +47,8 @@ Status complete_message(JsonObject& message) {
 }
 
 ThreadDirectory::ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)
-    : VirtualDirectory(mount, std::move(parent), std::move(name)), thread_(std::move(thread)) {}
+    : GrowingDirectory(mount, std::move(parent), std::move(name), {"messages.md", "messages.ndjson"}, {"messages"}),
+      thread_(std::move(thread)) {}
 
 Attempt<ListedNames> ThreadDirectory::names(const OperationPtr&) {
   return fixed_names({{"thread.json", S_IFREG},
@@ -71,7 +65,7 @@ Attempt<LookupResult> ThreadDirectory::child(const OperationPtr& op, const std::
                           return reply(request, std::move(text));
                         }});
   }
-  if (grows(name)) return messages(op, name);
+  if (grows(name)) return growing(op, name);
   if (name != "thread.json") return nothing(kEndless);
   PLAYFS_ATTEMPT(RecordPartPtr thread, part_here(mount(), op, "threads", thread_, text_of_record));
   return record_file(op, name,
@@ -123,7 +117,7 @@ Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& 
   return shown;
 }
 
-Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std::string& name) {
   // A text that grows by itself asks for nothing but what is new.
   const bool is_look = !op->noted(kGoesOn);
   if (is_look) looked();
@@ -146,60 +140,7 @@ Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const st
                  rendered(mount(), op, name, bytes, [is_for_people, record = thread->record, shown, older, is_whole] {
                    return is_for_people ? messages_text(record, shown, older, is_whole) : messages_ndjson(shown);
                  }));
-  auto look = [weak = weak_from_this()] {
-    if (auto self = std::static_pointer_cast<ThreadDirectory>(weak.lock())) self->looked();
-  };
-  auto file = children().get<GrowingFile>(
-      name, [&](GrowingFile& growing) { return growing.grow_to(text); },
-      [&] { return std::make_shared<GrowingFile>(mount(), shared_from_this(), name, text, look); });
-  return found(op, file, 0);
-}
-
-void ThreadDirectory::looked() {
-  looked_at_ = mount().clock().steady();
-  mount().site().follow_list("messages");
-  if (follows_.exchange(true)) return;
-  mount().listings().given("messages", shared_from_this());
-  follow();
-}
-
-void ThreadDirectory::follow() {
-  mount().later(mount().options().refresh, [this, weak = weak_from_this()] {
-    auto self = weak.lock();
-    if (!self) return;
-    const auto idle = mount().clock().steady() - looked_at_.load();
-    if (idle > std::max<std::chrono::nanoseconds>(kFollowed, 2 * mount().options().refresh)) {
-      follows_ = false;
-      return;
-    }
-    if (!mount().site().is_list_fresh("messages"))
-      mount().site().list("messages", mount().gate()->closing(), [](const Result<ListPtr>&) {});
-    follow();
-  });
-}
-
-void ThreadDirectory::listed_anew() {
-  if (is_due_.exchange(true)) return;
-  mount().soon([this, weak = weak_from_this()] {
-    auto self = weak.lock();
-    if (!self) return;
-    is_due_ = false;
-    if (!follows_) return;
-    mount().listings().given("messages", self);
-    grow();
-  });
-}
-
-void ThreadDirectory::grow() {
-  auto self = std::static_pointer_cast<ThreadDirectory>(shared_from_this());
-  for (const char* name : {"messages.md", "messages.ndjson"}) {
-    if (!children().living<GrowingFile>(name)) continue;
-    auto op = std::make_shared<Operation>(Caller());
-    op->note(kGoesOn);
-    drive<LookupResult>(
-        mount(), Counted::lookup, op, [self, name](const OperationPtr& by) { return self->messages(by, name); },
-        [self, name] { return self->path_below(name); }, Reply<LookupResult>([self](const Result<LookupResult>&) {}));
-  }
+  return growing_file(op, name, text);
 }
 
 MessagesDirectory::MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)
