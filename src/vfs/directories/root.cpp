@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "vfs/directories/inbox.h"
 #include "vfs/directories/maildir.h"
 #include "vfs/directories/own_files.h"
 #include "vfs/directories/projects.h"
@@ -29,6 +30,7 @@ Attempt<ListedNames> RootDirectory::names(const OperationPtr&) {
                       {"mail", S_IFDIR},
                       {"maildir", S_IFDIR},
                       {"spaces", S_IFDIR},
+                      {"inbox", S_IFDIR},
                       {"records", S_IFDIR}});
 }
 
@@ -41,6 +43,7 @@ Attempt<LookupResult> RootDirectory::child(const OperationPtr& op, const std::st
   if (name == "mail") return directory<CollectionDirectory>(op, name, mail_view());
   if (name == "maildir") return directory<MaildirsDirectory>(op, name);
   if (name == "spaces") return directory<CollectionDirectory>(op, name, spaces_view());
+  if (name == "inbox") return directory<InboxDirectory>(op, name);
   if (name == "records") return directory<RecordsDirectory>(op, name);
   return nothing(kEndless);
 }
