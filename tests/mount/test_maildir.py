@@ -64,7 +64,7 @@ class Maildir(fixture.Fixture):
 @fixture.needs_fuse
 class Letters(Maildir):
     def test_every_kind_has_its_folder(self):
-        self.assertEqual(sorted(os.listdir(self.top / 'maildir')), sorted(KINDS))
+        self.assertEqual(sorted(os.listdir(self.top / 'maildir')), sorted((*KINDS, 'inbox')))
         for kind in KINDS:
             self.assertEqual(sorted(os.listdir(self.top / 'maildir' / kind)), ['cur', 'new', 'tmp'])
             if kind != 'mail':
@@ -246,21 +246,44 @@ class Answered(Maildir):
         (self.home / 'key').chmod(0o600)
         return super().serve(options=('--steward-key', str(self.home / 'key')))
 
-    def test_an_answer_of_the_steward_makes_a_read_mail_unread(self):
-        mail = self.api.create('domain_mail', agent='ann', kind='question', subject='Limits', body='May I?')['id']
-        name = self.assert_one('new', kind='mail')
-        os.rename(self.box('new', 'mail') / name, self.box('cur', 'mail') / f'{name}:2,S')
-        time.sleep(0.01)
+    def answer(self, mail):
         request = urllib.request.Request(f'{self.api.base}/domain_mail/{mail}', method='PATCH',
                                          data=json.dumps({'owner_reply': 'You may.', 'state': 'closed'}).encode(),
                                          headers={'Content-Type': 'application/json', 'Origin': self.api.origin,
                                                   'Authorization': f'Bearer {self.KEY}'})
         urllib.request.urlopen(request, timeout=60).close()
+
+    def test_an_answer_of_the_steward_makes_a_read_mail_unread(self):
+        mail = self.api.create('domain_mail', agent='ann', kind='question', subject='Limits', body='May I?')['id']
+        name = self.assert_one('new', kind='mail')
+        os.rename(self.box('new', 'mail') / name, self.box('cur', 'mail') / f'{name}:2,S')
+        time.sleep(0.01)
+        self.answer(mail)
         self.eventually(lambda: os.stat(self.box('cur', 'mail')) and self.names('cur', 'mail') != [f'{name}:2,S'], 'it changes')
         answered = self.assert_one('cur', ':2,', kind='mail')
         text = (self.box('cur', 'mail') / answered).read_text()
         self.assertIn('You may.', text)
         self.assertIn('X-Playfs-Answered: yes', text)
+
+
+    def test_the_inbox_has_what_is_for_the_agent_and_marks_of_its_own(self):
+        mail = self.api.create('domain_mail', agent='ann', kind='question', subject='Limits', body='May I?')['id']
+        thread = self.thread('Hello', 'help')
+        self.message(thread, 'for nobody')
+        mention = self.message(thread, 'for @ann', mentions=['ann'])
+        self.eventually(lambda: len(self.names('new', 'inbox')) == 1, 'a mention')
+        name = self.assert_one('new', kind='inbox')
+        self.assertEqual(self.letters('inbox')[mention]['Subject'], 'Hello')
+        os.unlink(self.box('new', 'inbox') / name)
+        self.assertEqual(self.names('new', 'inbox'), [])
+        self.assertIn(name, self.names('new', 'help'), 'it is removed in the inbox only')
+        self.answer(mail)
+        self.eventually(lambda: os.stat(self.box('new', 'inbox')) and self.names('new', 'inbox'), 'an answer')
+        self.assertIn('You may.', (self.box('new', 'inbox') / self.assert_one('new', kind='inbox')).read_text())
+        self.ann.unmount()
+        again = self.mount(self.api.origin).directory
+        self.assertEqual(list(self.letters('inbox', again)), [mail])
+        self.assertEqual(list(self.letters('inbox', self.mount(self.api.origin, 'bob').directory)), [])
 
 
 @fixture.needs_fuse

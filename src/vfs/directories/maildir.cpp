@@ -3,11 +3,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "mail/address.h"
 #include "mail/maildir.h"
 #include "model/kinds.h"
+#include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/directories/maildir_box.h"
 #include "vfs/listings.h"
@@ -19,11 +19,8 @@ namespace {
 
 /// Beside the work trees; the name of no project's, since those are percent-encoded.
 constexpr const char* kMarks = "/=maildir";
-constexpr const char* kMail = "mail";
-/// Letters in a folder: of more, the newest.
-constexpr std::size_t kMostLetters = 50'000;
 /// How long the lists are kept current after the last look, if `refresh` is shorter.
-constexpr std::chrono::minutes kFollowed{1};
+constexpr std::chrono::minutes kStillLooked{1};
 /// A lookup that was answered by a former list has arrived at the kernel by then.
 constexpr std::chrono::seconds kCrossing{2};
 /// Marks are synced together.
@@ -45,35 +42,29 @@ MaildirsDirectory::MaildirsDirectory(Mount& mount, NodePtr parent, std::string n
                                          mail::maildir_id(mount.options().agent))) {}
 
 Attempt<ListedNames> MaildirsDirectory::names(const OperationPtr&) {
-  std::vector<ListedName> names = {{kMail, S_IFDIR, kFirstPosition}};
+  std::vector<ListedName> names = {{kInbox, S_IFDIR, kFirstPosition}, {kMail, S_IFDIR, kFirstPosition + 1}};
   for (const std::string_view kind : kThreadKinds)
     names.push_back({std::string(kind), S_IFDIR, kFirstPosition + names.size()});
   return std::make_shared<const std::vector<ListedName>>(std::move(names));
 }
 
 Attempt<LookupResult> MaildirsDirectory::child(const OperationPtr& op, const std::string& name) {
-  if (name != kMail && !is_thread_kind(name)) return nothing(kEndless);
+  if (name != kInbox && name != kMail && !is_thread_kind(name)) return nothing(kEndless);
   return directory<MaildirFolder>(op, name, shared_);
 }
 
 void MaildirsDirectory::tell_marks() {
   const MaildirMarks::Changes changes = shared_->marks.take_changes();
   if (changes.empty()) return;
-  if (auto mails = children().living<MaildirFolder>(kMail)) mails->marked(changes);
+  for (const char* name : {kInbox, kMail})
+    if (auto folder = children().living<MaildirFolder>(name)) folder->marked(changes);
   for (const std::string_view kind : kThreadKinds)
     if (auto folder = children().living<MaildirFolder>(std::string(kind))) folder->marked(changes);
-}
-
-const FolderLetters::Letter* FolderLetters::find(std::string_view unique) const {
-  auto found = std::lower_bound(letters.begin(), letters.end(), unique,
-                                [](const Letter& each, std::string_view wanted) { return each.unique < wanted; });
-  return found == letters.end() || found->unique != unique ? nullptr : &*found;
 }
 
 MaildirFolder::MaildirFolder(Mount& mount, NodePtr parent, std::string name, MaildirsPtr shared)
     : VirtualDirectory(mount, std::move(parent), std::move(name)),
       shared_(std::move(shared)),
-      collection_(this->name() == kMail ? "domain_mail" : "messages"),
       changed_(mount.started()) {}
 
 MaildirsDirectory& MaildirFolder::above() const { return static_cast<MaildirsDirectory&>(*parent()); }
@@ -89,74 +80,14 @@ Attempt<LookupResult> MaildirFolder::child(const OperationPtr& op, const std::st
   return nothing(kEndless);
 }
 
-Attempt<FolderLettersPtr> MaildirFolder::letters(const OperationPtr& op, bool any_age) {
-  if (!shared_->marks.is_read())
-    return missing(on_disk(mount(), [shared = shared_] { return shared->marks.catch_up(); }));
-  // Readers list all folders in turn: two requests for each would say the same.
-  const auto get = any_age ? known_list : fresh_list;
-  PLAYFS_ATTEMPT(ListPtr list, get(mount(), op, collection_));
-  ListPtr threads;
-  if (collection_ == "messages") {
-    PLAYFS_ATTEMPT(threads, get(mount(), op, "threads"));
-  }
-  return settle(std::move(list), std::move(threads));
-}
-
-FolderLettersPtr MaildirFolder::made_of_lists(ListPtr list, ListPtr threads) {
-  auto made = std::make_shared<FolderLetters>();
-  std::unordered_map<std::string_view, const content::Listed*> of_kind;
-  if (threads) {
-    for (const content::Listed& thread : *threads)
-      if (thread.kind == name()) of_kind.emplace(thread.id, &thread);
-  }
-  for (std::size_t at = 0; at < list->size(); ++at) {
-    const content::Listed& listed = (*list)[at];
-    const auto thread = of_kind.find(listed.project);
-    if (threads && thread == of_kind.end()) continue;
-    if (made->letters.size() == kMostLetters) {
-      if (!told_.exchange(true))
-        mount().site().events().error(
-            path(), {ErrorCode::refused_input, "shows only the newest " + std::to_string(kMostLetters) + " letters",
-                     "threads/ and mail/ have all of them"});
-      break;
-    }
-    const auto letter = mail::maildir_name(listed.id, listed.created_at, listed.updated_at, shared_->domain);
-    made->letters.push_back({letter.unique(), (threads ? "m:" : "d:") + letter.id, static_cast<std::uint32_t>(at),
-                             threads ? thread->second : nullptr});
-  }
-  std::sort(made->letters.begin(), made->letters.end(),
-            [](const auto& a, const auto& b) { return a.unique < b.unique; });
-  made->list = std::move(list);
-  made->threads = std::move(threads);
-  return made;
-}
-
-FolderLettersPtr MaildirFolder::settle(ListPtr list, ListPtr threads) {
-  {
-    MutexLock lock(mutex_);
-    if (known_ && known_->list == list && known_->threads == threads) return known_;
-  }
-  FolderLettersPtr now = made_of_lists(std::move(list), std::move(threads)), before;
-  {
-    MutexLock lock(mutex_);
-    before = std::exchange(known_, now);
-  }
-  if (!before) return now;
-  const std::vector<Name> former = outdated(*before, *now);
-  if (!former.empty()) shared_->texts.forget();
-  if (!former.empty() || before->letters.size() != now->letters.size()) tell(former);
-  return now;
-}
-
-MaildirMark MaildirFolder::shown(std::optional<MaildirMark> mark, const FolderLetters& all,
-                                 const FolderLetters::Letter& letter) {
+MaildirMark MaildirFolder::shown(std::optional<MaildirMark> mark, const FolderLetters::Letter& letter) {
   MaildirMark shown = std::move(mark).value_or(MaildirMark{});
-  if (shown.updated != all.updated(letter)) shown.info = without_seen(std::move(shown.info));
+  if (shown.updated != letter.updated()) shown.info = without_seen(std::move(shown.info));
   return shown;
 }
 
-MaildirFolder::Name MaildirFolder::name_of(const FolderLetters& all, const FolderLetters::Letter& letter) const {
-  const MaildirMark mark = shown(all, letter);
+MaildirFolder::Name MaildirFolder::name_of(const FolderLetters::Letter& letter) const {
+  const MaildirMark mark = shown(letter);
   return {mark.place, letter.unique + mark.info};
 }
 
@@ -167,13 +98,13 @@ Attempt<MaildirFolder::Found> MaildirFolder::find(const OperationPtr& op, Place 
   const FolderLetters::Letter* letter = found.all->find(unique);
   if (!letter) return found;
   found.mark = shared_->marks.of(letter->mark);
-  const MaildirMark mark = shown(found.mark, *found.all, *letter);
+  const MaildirMark mark = shown(found.mark, *letter);
   if (mark.place == place && unique + mark.info == name) found.letter = letter;
   return found;
 }
 
 Attempt<LetterTexts::Wanted> MaildirFolder::wanted(const OperationPtr& op, const Found& found) {
-  LetterContext context{collection_, shared_->domain, {}, {}};
+  LetterContext context{found.letter->thread ? "messages" : "domain_mail", shared_->domain, {}, {}};
   if (const content::Listed* thread = found.letter->thread) {
     context.kind = thread->kind;
     context.subject = thread->name;
@@ -182,8 +113,7 @@ Attempt<LetterTexts::Wanted> MaildirFolder::wanted(const OperationPtr& op, const
       context.subject = subject_of(part->record);
     }
   }
-  return LetterTexts::Wanted{found.all->listed(*found.letter).id, found.all->updated(*found.letter),
-                             std::move(context)};
+  return LetterTexts::Wanted{found.letter->of->id, found.letter->updated(), std::move(context)};
 }
 
 Attempt<LookupResult> MaildirFolder::file(const OperationPtr& op, Place place, const std::string& name) {
@@ -214,7 +144,7 @@ Attempt<void> MaildirFolder::mark(const OperationPtr& op, Place place, const std
   }
   PLAYFS_ATTEMPT(Found letter, find(op, place, name));
   if (!letter.letter) return fail(ErrorCode::not_found, "there is no such letter here", "list the directory again");
-  MaildirMark mark{letter.all->updated(*letter.letter), to, info};
+  MaildirMark mark{letter.letter->updated(), to, info};
   return missing(on_disk(
       mount(),
       [op, shared = shared_, key = letter.letter->mark, from = letter.mark, mark = std::move(mark)]() -> Status {
@@ -241,16 +171,6 @@ Attempt<void> MaildirFolder::sync_marks(const OperationPtr& op) {
     op->note("synced");
     return {};
   }));
-}
-
-std::vector<MaildirFolder::Name> MaildirFolder::outdated(const FolderLetters& before, const FolderLetters& now) const {
-  std::vector<Name> names;
-  for (const FolderLetters::Letter& letter : before.letters) {
-    const FolderLetters::Letter* same = now.find(letter.unique);
-    const bool has_same_title = same && (!same->thread || same->thread->name == letter.thread->name);
-    if (!has_same_title) names.push_back(name_of(before, letter));
-  }
-  return names;
 }
 
 void MaildirFolder::invalidate(const std::vector<Name>& names) {
@@ -281,7 +201,7 @@ void MaildirFolder::is_outdated(const std::string& unique) {
     MutexLock lock(mutex_);
     all = known_;
   }
-  if (const FolderLetters::Letter* letter = all ? all->find(unique) : nullptr) tell({name_of(*all, *letter)});
+  if (const FolderLetters::Letter* letter = all ? all->find(unique) : nullptr) tell({name_of(*letter)});
 }
 
 void MaildirFolder::marked(const MaildirMarks::Changes& changes) {
@@ -295,7 +215,7 @@ void MaildirFolder::marked(const MaildirMarks::Changes& changes) {
   for (const FolderLetters::Letter& letter : all->letters) {
     auto change = changes.find(letter.mark);
     if (change == changes.end()) continue;
-    const MaildirMark mark = shown(change->second, *all, letter);
+    const MaildirMark mark = shown(change->second, letter);
     former.push_back({mark.place, letter.unique + mark.info});
   }
   if (!former.empty()) tell(former);
@@ -308,11 +228,9 @@ WallTime MaildirFolder::changed() const {
 
 void MaildirFolder::looked() {
   looked_at_ = mount().clock().steady();
-  mount().site().follow_list(collection_);
-  if (collection_ == "messages") mount().site().follow_list("threads");
+  for (const std::string& collection : collections()) mount().site().follow_list(collection);
   if (follows_.exchange(true)) return;
-  mount().listings().given(collection_, shared_from_this());
-  if (collection_ == "messages") mount().listings().given("threads", shared_from_this());
+  for (const std::string& collection : collections()) mount().listings().given(collection, shared_from_this());
   follow();
 }
 
@@ -321,11 +239,11 @@ void MaildirFolder::follow() {
     auto self = weak.lock();
     if (!self) return;
     const auto idle = mount().clock().steady() - looked_at_.load();
-    if (idle > std::max<std::chrono::nanoseconds>(kFollowed, 2 * mount().options().refresh)) {
+    if (idle > std::max<std::chrono::nanoseconds>(kStillLooked, 2 * mount().options().refresh)) {
       follows_ = false;
       return;
     }
-    for (const std::string& list : {collection_, std::string("threads")})
+    for (const std::string& list : collections())
       if (!mount().site().is_list_fresh(list))
         mount().site().list(list, mount().gate()->closing(), [](const Result<ListPtr>&) {});
     read_marks();
@@ -352,13 +270,14 @@ void MaildirFolder::listed_anew() {
     auto self = weak.lock();
     if (!self) return;
     is_due_ = false;
-    if (follows_) {
-      mount().listings().given(collection_, self);
-      if (collection_ == "messages") mount().listings().given("threads", self);
-    }
-    ListPtr list = mount().site().try_list(collection_);
-    ListPtr threads = collection_ == "messages" ? mount().site().try_list("threads") : nullptr;
-    if (list && (threads || collection_ != "messages")) settle(std::move(list), std::move(threads));
+    if (follows_)
+      for (const std::string& collection : collections()) mount().listings().given(collection, self);
+    auto folder = std::static_pointer_cast<MaildirFolder>(self);
+    auto op = std::make_shared<Operation>(Caller());
+    op->note(kGoesOn);
+    drive<FolderLettersPtr>(
+        mount(), Counted::list, op, [folder](const OperationPtr& by) { return folder->letters(by, true); },
+        [folder] { return folder->path(); }, Reply<FolderLettersPtr>([folder](const Result<FolderLettersPtr>&) {}));
   });
 }
 

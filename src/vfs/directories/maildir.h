@@ -1,4 +1,5 @@
-// `maildir/`: mails and the messages of threads as Maildirs, one for each kind, for mail readers.
+// `maildir/`: mails and the messages of threads as Maildirs, one for each kind and one of what is for
+// the mount's agent, for mail readers.
 //
 // A name stands for one version of a letter, so the kernel keeps names and contents without end; what is no longer
 // listed is invalidated. Where a letter stands, its flags, and whether it is shown at all are marks of this machine
@@ -17,6 +18,10 @@
 #include "vfs/published/list_fetches.h"
 
 namespace playfs::vfs {
+
+/// Folders beside those of the kinds of threads.
+inline constexpr const char* kMail = "mail";
+inline constexpr const char* kInbox = "inbox";
 
 /// What the folders share.
 struct Maildirs {
@@ -50,19 +55,22 @@ class MaildirsDirectory final : public VirtualDirectory {
 /// The letters of a folder, as lists have them. Immutable.
 struct FolderLetters {
   struct Letter {
-    std::string unique;    ///< its name, but for the flags
-    std::string mark;      ///< by which it is marked
-    std::uint32_t at = 0;  ///< in `list`
-    const content::Listed* thread = nullptr;
+    std::string unique;          ///< its name, but for the flags
+    std::string mark;            ///< by which it is marked
+    std::uint64_t position = 0;  ///< in listings; a letter keeps it as others come
+    const content::Listed* of = nullptr;
+    const content::Listed* thread = nullptr;  ///< nullptr: it is a mail
+    [[nodiscard]] std::int64_t updated() const { return of->updated_at.nanoseconds / 1000; }
   };
-  ListPtr list, threads;        ///< nullptr: mail has no threads
+  /// What it is made of; nullptr: not of this.
+  struct Lists {
+    ListPtr messages, threads, mail;
+    bool operator==(const Lists&) const = default;
+  };
+  Lists lists;
   std::vector<Letter> letters;  ///< by `unique`
 
   [[nodiscard]] const Letter* find(std::string_view unique) const;
-  [[nodiscard]] const content::Listed& listed(const Letter& letter) const { return (*list)[letter.at]; }
-  [[nodiscard]] std::int64_t updated(const Letter& letter) const {
-    return listed(letter).updated_at.nanoseconds / 1000;
-  }
 };
 using FolderLettersPtr = std::shared_ptr<const FolderLetters>;
 
@@ -75,10 +83,9 @@ class MaildirFolder final : public VirtualDirectory {
   /// `any_age`: of the lists.
   Attempt<FolderLettersPtr> letters(const OperationPtr& op, bool any_age) PLAYFS_EXCLUDES(mutex_);
   /// Where a letter with this mark is, and with what flags.
-  [[nodiscard]] static MaildirMark shown(std::optional<MaildirMark> mark, const FolderLetters& all,
-                                         const FolderLetters::Letter& letter);
-  [[nodiscard]] MaildirMark shown(const FolderLetters& all, const FolderLetters::Letter& letter) const {
-    return shown(shared_->marks.of(letter.mark), all, letter);
+  [[nodiscard]] static MaildirMark shown(std::optional<MaildirMark> mark, const FolderLetters::Letter& letter);
+  [[nodiscard]] MaildirMark shown(const FolderLetters::Letter& letter) const {
+    return shown(shared_->marks.of(letter.mark), letter);
   }
   /// What a name in `place` stands for, if anything.
   Attempt<LookupResult> file(const OperationPtr& op, Place place, const std::string& name);
@@ -95,7 +102,8 @@ class MaildirFolder final : public VirtualDirectory {
   void looked();
   [[nodiscard]] WallTime changed() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::uint64_t marks_version() const { return shared_->marks.version(); }
-  [[nodiscard]] const std::string& collection() const { return collection_; }
+  /// The lists that it is made of.
+  [[nodiscard]] std::vector<std::string> collections() const;
 
  protected:
   Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
@@ -116,9 +124,11 @@ class MaildirFolder final : public VirtualDirectory {
   /// The letter that a name in `place` stands for; nullptr: none.
   Attempt<Found> find(const OperationPtr& op, Place place, const std::string& name);
   Attempt<LetterTexts::Wanted> wanted(const OperationPtr& op, const Found& found);
-  [[nodiscard]] Name name_of(const FolderLetters& all, const FolderLetters::Letter& letter) const;
-  [[nodiscard]] FolderLettersPtr made_of_lists(ListPtr list, ListPtr threads);
-  FolderLettersPtr settle(ListPtr list, ListPtr threads) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] Name name_of(const FolderLetters::Letter& letter) const;
+  [[nodiscard]] FolderLettersPtr letters_of(FolderLetters::Lists lists);
+  FolderLettersPtr settle(FolderLetters::Lists lists) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] bool is_inbox() const;
+  void tell_left_out();
   /// Names of `before` that mean something else now, or nothing.
   [[nodiscard]] std::vector<Name> outdated(const FolderLetters& before, const FolderLetters& now) const;
   void invalidate(const std::vector<Name>& names);
@@ -130,7 +140,6 @@ class MaildirFolder final : public VirtualDirectory {
   [[nodiscard]] MaildirsDirectory& above() const;
 
   const MaildirsPtr shared_;
-  const std::string collection_;
   Children letters_;
   std::atomic<bool> told_ = false;  ///< that older letters are left out
   std::atomic<SteadyTime> looked_at_{};
@@ -138,6 +147,7 @@ class MaildirFolder final : public VirtualDirectory {
   std::atomic<bool> is_due_ = false;
   mutable Mutex mutex_;
   FolderLettersPtr known_ PLAYFS_GUARDED_BY(mutex_);
+  bool is_sure_ PLAYFS_GUARDED_BY(mutex_) = false;
   WallTime changed_ PLAYFS_GUARDED_BY(mutex_);
 };
 

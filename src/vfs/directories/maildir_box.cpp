@@ -7,6 +7,7 @@
 
 #include "mail/maildir.h"
 #include "vfs/ino.h"
+#include "vfs/listings.h"
 #include "vfs/mount.h"
 
 namespace playfs::vfs {
@@ -28,6 +29,7 @@ std::uint64_t MaildirBox::ino_of(const std::string& name) const {
 
 Attempt<ListedNames> MaildirBox::names(const OperationPtr& op) {
   if (is_tmp()) return fixed_names({});
+  for (const std::string& collection : folder().collections()) mount().listings().given(collection, shared_from_this());
   PLAYFS_ATTEMPT(FolderLettersPtr all, folder().letters(op, op->noted(kGoesOn)));
   const std::uint64_t marks = folder().marks_version();
   {
@@ -36,10 +38,8 @@ Attempt<ListedNames> MaildirBox::names(const OperationPtr& op) {
   }
   std::vector<ListedName> names;
   for (const FolderLetters::Letter& letter : all->letters) {
-    const MaildirMark mark = folder().shown(*all, letter);
-    // Counted from the oldest: a letter keeps its position as others come.
-    if (mark.place == place_)
-      names.push_back({letter.unique + mark.info, S_IFREG, kFirstPosition + (all->list->size() - letter.at)});
+    const MaildirMark mark = folder().shown(letter);
+    if (mark.place == place_) names.push_back({letter.unique + mark.info, S_IFREG, letter.position});
   }
   std::sort(names.begin(), names.end(),
             [](const ListedName& a, const ListedName& b) { return a.position < b.position; });

@@ -26,7 +26,7 @@ class MaildirBox final : public VirtualDirectory {
   Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
-  [[nodiscard]] std::string made_of() const override { return is_tmp() ? std::string() : folder().collection(); }
+  [[nodiscard]] std::string made_of() const override { return is_tmp() ? "" : folder().collections().front(); }
   [[nodiscard]] WallTime time() const override { return folder().changed(); }
   /// A letter keeps its number wherever it is moved.
   [[nodiscard]] std::uint64_t ino_of(const std::string& name) const override;
