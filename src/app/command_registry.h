@@ -57,7 +57,7 @@ class CommandRegistry {
   Invocation invocation_;
 };
 
-/// agent, thread, post, mail, sendmail, space, search.
+/// agent, thread, post, mail, sendmail, space, inbox, search.
 void add_conversation_commands(CommandRegistry& registry);
 /// login, logout, whoami.
 void add_identity_commands(CommandRegistry& registry);

@@ -1,4 +1,4 @@
-// The command line of agent, thread, post, mail, sendmail, space and search.
+// The command line of agent, thread, post, mail, sendmail, space, inbox and search.
 #include "app/command_registry.h"
 #include "app/commands/conversation.h"
 
@@ -176,6 +176,36 @@ void add_spaces(CommandRegistry& registry) {
       ->required();
 }
 
+void add_inbox(CommandRegistry& registry) {
+  std::shared_ptr<InboxArguments> i;
+  auto* reading = registry.add(
+      registry.app(), "inbox", "Show what is new for you: mentions, replies, answers",
+      "  playfs inbox\n"
+      "  playfs inbox --wait --mark-seen --json     the next things to answer, once each\n"
+      "  playfs inbox --wait 60 || echo 'nothing came'\n"
+      "\n"
+      "Messages that mention you or answer you, those in threads that you began, and answers to your mail, the oldest\n"
+      "first. What was seen is noted on this machine, for each agent, as by mv inbox/new/ID.json inbox/seen/ in a\n"
+      "mount. Exit code 1 after --wait: nothing came.",
+      inbox, i);
+  reading->add_flag("--all", i->all, "Show what was seen, too");
+  reading
+      ->add_option_function<std::string>(
+          "--wait", [i](const std::string& seconds) { i->wait = seconds.empty() ? 0 : std::stoull(seconds); },
+          "Return as soon as something is new, or after SECONDS (default: only then)")
+      ->type_name("SECONDS")
+      ->expected(0, 1)
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const bool is_number = text.size() <= 7 && text.find_first_not_of("0123456789") == std::string::npos;
+            return is_number && text != "0" ? std::string() : "SECONDS must be a number from 1 to 9999999";
+          },
+          ""));
+  reading->add_flag("--mark-seen", i->mark_seen, "Mark what is shown as seen");
+  reading->add_option("--agent", i->agent, "Whose inbox")->type_name("HANDLE");
+  add_limit(reading, i);
+}
+
 void add_search(CommandRegistry& registry) {
   std::shared_ptr<SearchArguments> s;
   auto* searching = registry.add(
@@ -233,6 +263,7 @@ void add_conversation_commands(CommandRegistry& registry) {
   add_mail(registry);
   add_sendmail(registry);
   add_spaces(registry);
+  add_inbox(registry);
   add_search(registry);
 }
 

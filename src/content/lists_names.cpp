@@ -41,7 +41,9 @@ bool Lists::is_fixed_once_made(const std::string& collection) {
   return collection == "revisions" || collection == "file_chunks";
 }
 
-bool Lists::is_talk(const std::string& collection) { return collection == "messages" || collection == "threads"; }
+bool Lists::is_talk(const std::string& collection) {
+  return collection == "messages" || collection == "threads" || collection == "domain_mail";
+}
 
 void Lists::created(const std::string& collection, const Record& record) {
   {

@@ -48,6 +48,8 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       requests_(std::make_unique<RequestsUnderWay>()),
       journal_(std::make_unique<RequestJournal>(options_.state_directory + kJournal, clock, random)),
       works_(std::make_unique<WorkTrees>(*this)),
+      inbox_(site, options_.agent, options_.state_directory + content::kInboxState),
+      inbox_marks_(options_.state_directory + content::kInboxState, options_.agent),
       reading_(kReadingThreads),
       large_(kReadingThreads),
       comparing_(kComparingThreads),

@@ -15,6 +15,8 @@
 #include "base/gate.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "content/inbox.h"
+#include "content/inbox_marks.h"
 #include "content/revision_summary.h"
 #include "content/site.h"
 #include "vfs/late_links.h"
@@ -60,6 +62,9 @@ class Mount {
   ProjectsInUse& in_use() { return *in_use_; }
   Listings& listings() { return *listings_; }
   ListedByOwner& messages_by_thread() { return *messages_by_thread_; }
+  /// What is for the mount's agent.
+  content::Inbox& inbox() { return inbox_; }
+  content::InboxMarks& inbox_marks() { return inbox_marks_; }
   RequestsUnderWay& requests() { return *requests_; }
   RequestJournal& journal() { return *journal_; }
   const std::shared_ptr<Gate>& gate() { return gate_; }
@@ -117,6 +122,8 @@ class Mount {
   std::unique_ptr<RequestsUnderWay> requests_;
   std::unique_ptr<RequestJournal> journal_;
   std::unique_ptr<WorkTrees> works_;
+  content::Inbox inbox_;
+  content::InboxMarks inbox_marks_;
   mutable Mutex mutex_;
   std::map<std::string, ShownText> results_ PLAYFS_GUARDED_BY(mutex_);
   std::atomic<std::chrono::milliseconds> request_limit_{std::chrono::milliseconds(0)};

@@ -112,6 +112,17 @@ Result<ExitCode> space_show(CommandContext& context, const SpaceShowArguments& a
 
 Result<ExitCode> space_list(CommandContext& context, const LimitArguments& arguments);
 
+// inbox
+
+struct InboxArguments {
+  bool all = false;                   ///< those that were seen, too
+  std::optional<std::uint64_t> wait;  ///< until something is new, or so many seconds; 0: without end
+  bool mark_seen = false;             ///< those that were printed
+  std::optional<std::string> agent;   ///< whose
+  std::size_t limit = 50;
+};
+Result<ExitCode> inbox(CommandContext& context, const InboxArguments& arguments);
+
 // search
 
 struct SearchArguments {

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/text.h"
+#include "content/record_line.h"
 #include "vfs/control/control_text.h"
-#include "wire/json.h"
-#include "wire/records.h"
 
 namespace playfs::vfs {
 namespace {
 
 /// Messages are left out in steps: of many by their number, of large ones by their size.
 constexpr std::size_t kStep = kMostMessages / 2, kStepOfLarge = 32;
-/// A service keeps smaller records; of larger ones the line says where they are.
-constexpr std::size_t kLongestLine = 4 * kMaxRecordSize;
 /// Services give a new message both times at once, or one right after the other.
 constexpr std::int64_t kChangedLater = 1'000'000'000;
 
@@ -41,12 +37,8 @@ std::size_t size_of_message(const Record& message) {
 }
 
 content::Reduced line_of_message(Record record) {
-  std::string line = escape_json_for_terminal(wire::to_text(wire::encode_record(record)));
+  std::string line = content::record_line(record, "messages/");
   Record shown{std::move(record.id), std::move(record.created_at), std::move(record.updated_at), {}, {}};
-  if (line.size() > kLongestLine)
-    line = wire::to_text(JsonObject{{"id", shown.id},
-                                    {"created_at", shown.created_at},
-                                    {"left_out", std::to_string(line.size()) + " bytes: see messages/"}});
   shown.fields.set(kLine, std::move(line));
   return {std::move(shown), {}};
 }

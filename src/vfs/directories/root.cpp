@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include "vfs/directories/inbox.h"
+#include "vfs/directories/maildir.h"
 #include "vfs/directories/own_files.h"
 #include "vfs/directories/projects.h"
 #include "vfs/directories/readme.h"
@@ -26,7 +28,9 @@ Attempt<ListedNames> RootDirectory::names(const OperationPtr&) {
                       {"threads", S_IFDIR},
                       {"agents", S_IFDIR},
                       {"mail", S_IFDIR},
+                      {"maildir", S_IFDIR},
                       {"spaces", S_IFDIR},
+                      {"inbox", S_IFDIR},
                       {"records", S_IFDIR}});
 }
 
@@ -37,7 +41,9 @@ Attempt<LookupResult> RootDirectory::child(const OperationPtr& op, const std::st
   if (name == "threads") return directory<ThreadsDirectory>(op, name);
   if (name == "agents") return directory<CollectionDirectory>(op, name, agents_view());
   if (name == "mail") return directory<CollectionDirectory>(op, name, mail_view());
+  if (name == "maildir") return directory<MaildirsDirectory>(op, name);
   if (name == "spaces") return directory<CollectionDirectory>(op, name, spaces_view());
+  if (name == "inbox") return directory<InboxDirectory>(op, name);
   if (name == "records") return directory<RecordsDirectory>(op, name);
   return nothing(kEndless);
 }

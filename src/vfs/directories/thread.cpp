@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <iterator>
 
+#include "mail/address.h"
 #include "model/mentions.h"
-#include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
-#include "vfs/control/growing_file.h"
+#include "vfs/control/letters.h"
 #include "vfs/control/requests.h"
 #include "vfs/control/thread_text.h"
 #include "vfs/directories/record_names.h"
-#include "vfs/listings.h"
 #include "vfs/published/list_fetches.h"
 #include "vfs/published/record_fetches.h"
 
@@ -20,8 +19,6 @@ namespace {
 
 /// Messages that are read together: of these the last ones may be too many.
 constexpr std::size_t kMessagesAtOnce = 32;
-/// How long the messages are kept current after the last look at them, if `refresh` is shorter.
-constexpr std::chrono::minutes kFollowed{1};
 
 const Form& reply_form() {
   static const Form reply{.plain = "body",
@@ -35,7 +32,15 @@ const Form& reply_form() {
   return reply;
 }
 
-bool grows(const std::string& name) { return name == "messages.md" || name == "messages.ndjson"; }
+constexpr const char* kForPeople = "messages.md";
+constexpr const char* kMbox = "thread.mbox";
+/// A message in an mbox takes as long to render as this many bytes elsewhere.
+constexpr std::size_t kLetterBytes = 2 << 10;
+
+content::Reduce shown_in(const std::string& name) {
+  if (name == kForPeople) return shown_of_message;
+  return name == kMbox ? letter_of_record : line_of_message;
+}
 
 }  // namespace
 
@@ -54,12 +59,14 @@ Status complete_message(JsonObject& message) {
 }
 
 ThreadDirectory::ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)
-    : VirtualDirectory(mount, std::move(parent), std::move(name)), thread_(std::move(thread)) {}
+    : GrowingDirectory(mount, std::move(parent), std::move(name), {kForPeople, "messages.ndjson", kMbox}, {"messages"}),
+      thread_(std::move(thread)) {}
 
 Attempt<ListedNames> ThreadDirectory::names(const OperationPtr&) {
   return fixed_names({{"thread.json", S_IFREG},
                       {"messages.md", S_IFREG},
                       {"messages.ndjson", S_IFREG},
+                      {kMbox, S_IFREG},
                       {"messages", S_IFDIR},
                       {"reply", S_IFREG}});
 }
@@ -71,7 +78,7 @@ Attempt<LookupResult> ThreadDirectory::child(const OperationPtr& op, const std::
                           return reply(request, std::move(text));
                         }});
   }
-  if (grows(name)) return messages(op, name);
+  if (grows(name)) return growing(op, name);
   if (name != "thread.json") return nothing(kEndless);
   PLAYFS_ATTEMPT(RecordPartPtr thread, part_here(mount(), op, "threads", thread_, text_of_record));
   return record_file(op, name,
@@ -123,16 +130,16 @@ Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& 
   return shown;
 }
 
-Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const std::string& name) {
+Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std::string& name) {
   // A text that grows by itself asks for nothing but what is new.
   const bool is_look = !op->noted(kGoesOn);
   if (is_look) looked();
-  PLAYFS_ATTEMPT(RecordPartPtr thread, is_look ? part_here(mount(), op, "threads", thread_, shown_of_message)
-                                               : known_part(mount(), op, "threads", thread_, shown_of_message));
-  const bool is_for_people = name == "messages.md";
+  const bool is_mbox = name == kMbox;
+  const content::Reduce of_thread = is_mbox ? letter_of_record : shown_of_message;
+  PLAYFS_ATTEMPT(RecordPartPtr thread, is_look ? part_here(mount(), op, "threads", thread_, of_thread)
+                                               : known_part(mount(), op, "threads", thread_, of_thread));
   std::size_t older = 0;
-  PLAYFS_ATTEMPT(std::vector<RecordPartPtr> shown,
-                 newest(op, is_for_people ? shown_of_message : line_of_message, older));
+  PLAYFS_ATTEMPT(std::vector<RecordPartPtr> shown, newest(op, shown_in(name), older));
   if (older > 0 && !told_.exchange(true)) {
     std::string message = "shows only the newest " + std::to_string(shown.size()) + " messages of the thread; " +
                           std::to_string(older) + " older ones are left out";
@@ -141,65 +148,15 @@ Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const st
   }
   std::size_t bytes = 0;
   for (const RecordPartPtr& message : shown) bytes += size_of_message(message->record);
-  const bool is_whole = mount().site().is_list_whole("messages");
-  PLAYFS_ATTEMPT(std::string text,
-                 rendered(mount(), op, name, bytes, [is_for_people, record = thread->record, shown, older, is_whole] {
-                   return is_for_people ? messages_text(record, shown, older, is_whole) : messages_ndjson(shown);
-                 }));
-  auto look = [weak = weak_from_this()] {
-    if (auto self = std::static_pointer_cast<ThreadDirectory>(weak.lock())) self->looked();
+  if (is_mbox) bytes += shown.size() * kLetterBytes;
+  auto render = [name, domain = mail::domain_of(mount().options().mount_source), record = thread->record, shown, older,
+                 is_whole = mount().site().is_list_whole("messages")] {
+    if (name == kForPeople) return messages_text(record, shown, older, is_whole);
+    if (name != kMbox) return messages_ndjson(shown);
+    return thread_mbox(shown, {"messages", domain, subject_of(record), text_field(record.fields, "kind")});
   };
-  auto file = children().get<GrowingFile>(
-      name, [&](GrowingFile& growing) { return growing.grow_to(text); },
-      [&] { return std::make_shared<GrowingFile>(mount(), shared_from_this(), name, text, look); });
-  return found(op, file, 0);
-}
-
-void ThreadDirectory::looked() {
-  looked_at_ = mount().clock().steady();
-  mount().site().follow_list("messages");
-  if (follows_.exchange(true)) return;
-  mount().listings().given("messages", shared_from_this());
-  follow();
-}
-
-void ThreadDirectory::follow() {
-  mount().later(mount().options().refresh, [this, weak = weak_from_this()] {
-    auto self = weak.lock();
-    if (!self) return;
-    const auto idle = mount().clock().steady() - looked_at_.load();
-    if (idle > std::max<std::chrono::nanoseconds>(kFollowed, 2 * mount().options().refresh)) {
-      follows_ = false;
-      return;
-    }
-    if (!mount().site().is_list_fresh("messages"))
-      mount().site().list("messages", mount().gate()->closing(), [](const Result<ListPtr>&) {});
-    follow();
-  });
-}
-
-void ThreadDirectory::listed_anew() {
-  if (is_due_.exchange(true)) return;
-  mount().soon([this, weak = weak_from_this()] {
-    auto self = weak.lock();
-    if (!self) return;
-    is_due_ = false;
-    if (!follows_) return;
-    mount().listings().given("messages", self);
-    grow();
-  });
-}
-
-void ThreadDirectory::grow() {
-  auto self = std::static_pointer_cast<ThreadDirectory>(shared_from_this());
-  for (const char* name : {"messages.md", "messages.ndjson"}) {
-    if (!children().living<GrowingFile>(name)) continue;
-    auto op = std::make_shared<Operation>(Caller());
-    op->note(kGoesOn);
-    drive<LookupResult>(
-        mount(), Counted::lookup, op, [self, name](const OperationPtr& by) { return self->messages(by, name); },
-        [self, name] { return self->path_below(name); }, Reply<LookupResult>([self](const Result<LookupResult>&) {}));
-  }
+  PLAYFS_ATTEMPT(std::string text, rendered(mount(), op, name, bytes, std::move(render)));
+  return growing_file(op, name, text);
 }
 
 MessagesDirectory::MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)

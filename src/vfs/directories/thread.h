@@ -1,7 +1,6 @@
 // One thread: its record, its messages, and `reply`.
 //
-// `messages.md` and `messages.ndjson` grow in place. While somebody looks at them, the list of messages is kept
-// current, and they grow without being opened again: for `tail -f`.
+// `messages.md`, `messages.ndjson` and `thread.mbox` grow in place.
 #pragma once
 
 #include <sys/stat.h>
@@ -9,41 +8,31 @@
 #include <atomic>
 #include <string>
 
+#include "vfs/directories/growing_directory.h"
 #include "vfs/directories/projects.h"
 #include "vfs/directories/virtual_directory.h"
 
 namespace playfs::vfs {
 
-class ThreadDirectory final : public VirtualDirectory {
+class ThreadDirectory final : public GrowingDirectory {
  public:
   ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread);
-
-  void listed_anew() override;
 
  protected:
   [[nodiscard]] bool has_records() const override { return true; }
   [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
   Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
+  Attempt<LookupResult> growing(const OperationPtr& op, const std::string& name) override;
 
  private:
-  Attempt<LookupResult> messages(const OperationPtr& op, const std::string& name);
   /// The newest that are shown, oldest first; `older`: how many before them are left out.
   Attempt<std::vector<content::RecordPartPtr>> newest(const OperationPtr& op, content::Reduce reduce,
                                                       std::size_t& older);
-  Attempt<LookupResult> grown(const OperationPtr& op, const std::string& name, std::string text);
   Async<RequestAnswer> reply(OperationPtr op, std::string text);
-  /// Somebody looks at the messages.
-  void looked();
-  /// Keeps the list current as long as somebody does.
-  void follow();
-  void grow();
 
   const std::string thread_;
   std::atomic<bool> told_ = false;  ///< that older messages are left out
-  std::atomic<SteadyTime> looked_at_{};
-  std::atomic<bool> follows_ = false;
-  std::atomic<bool> is_due_ = false;
 };
 
 /// The messages of one thread, as files ID.json.

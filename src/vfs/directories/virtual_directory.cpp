@@ -55,6 +55,8 @@ Attempt<std::string> SymlinkNode::read_link(const OperationPtr&) { return to_; }
 
 WallTime VirtualDirectory::time() const { return mount().started(); }
 
+std::uint64_t VirtualDirectory::ino_of(const std::string& name) const { return ino_below(ino(), name); }
+
 Attempt<AttributesReply> VirtualDirectory::attributes(const OperationPtr&) {
   const mode_t permissions = has_records() && !mount().options().read_only ? 0755 : 0555;
   return AttributesReply{mount().attributes(ino(), S_IFDIR | permissions, 0, time()), kEndless};
@@ -172,7 +174,7 @@ Attempt<void> VirtualDirectory::list(const OperationPtr& op, std::uint64_t offse
     DirectoryItem item;
     item.name = next->name;
     item.next_offset = next->position;
-    item.entry.attributes.ino = ino_below(ino(), next->name);
+    item.entry.attributes.ino = ino_of(next->name);
     item.entry.attributes.mode = next->type;
     if (!emit(item, nullptr)) break;
   }

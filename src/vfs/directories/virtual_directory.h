@@ -85,6 +85,8 @@ class VirtualDirectory : public Node {
   /// old. Empty: the names are fixed.
   [[nodiscard]] virtual std::string made_of() const { return {}; }
   [[nodiscard]] virtual WallTime time() const;
+  /// The inode number of a name's node.
+  [[nodiscard]] virtual std::uint64_t ino_of(const std::string& name) const;
   /// Whether its files are records that are changed by writing to them. Then the kernel lets its owner try to create
   /// and rename, too, and the refusal says why.
   [[nodiscard]] virtual bool has_records() const { return false; }

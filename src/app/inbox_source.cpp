@@ -1,0 +1,177 @@
+#include "app/inbox_source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "app/json_fields.h"
+#include "app/lookup.h"
+#include "base/await.h"
+#include "base/fd.h"
+#include "content/inbox.h"
+#include "content/inbox_marks.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr std::string_view kEnding = ".json";
+/// A look that sends no request.
+constexpr std::chrono::milliseconds kLookEvery{300};
+/// One that does.
+constexpr std::chrono::seconds kAskEvery{3};
+
+class InboxOfMount final : public InboxSource {
+ public:
+  explicit InboxOfMount(std::string mount_point) : top_(std::move(mount_point)), inbox_(top_ + "/inbox") {}
+
+  Result<std::vector<Entry>> entries(bool all) override {
+    // Opened before the entries are read: what comes later makes it grow.
+    file_ = UniqueFd(::open((inbox_ + "/messages.ndjson").c_str(), O_RDONLY | O_CLOEXEC));
+    size_ = size();
+    std::vector<Entry> found;
+    if (all) PLAYFS_CHECK(list("/seen", true, found));
+    PLAYFS_CHECK(list("/new", false, found));
+    return found;
+  }
+  Result<Record> record(const Entry& entry) override {
+    PLAYFS_TRY(JsonObject document, read_json_object(path_of(entry)));
+    return wire::decode_record(std::move(document));
+  }
+  Status mark_seen(const Entry& entry) override {
+    if (entry.is_seen) return {};
+    const std::string from = path_of(entry), to = path_of({entry.id, true});
+    if (std::rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT)
+      return fail(error_from_errno(errno, "mark " + from));
+    return {};
+  }
+  std::string title_of_thread(const std::string& thread) override {
+    // Not a path of strangers' making: ids have no "/", or this is none.
+    if (thread.find('/') != std::string::npos) return {};
+    auto document = read_json_object(top_ + "/threads/" + thread + "/thread.json");
+    return document ? text_of(*document, "title") : std::string();
+  }
+  /// An open file is looked at without a request; the name is looked up again by the next entries().
+  void wait(std::chrono::milliseconds most) override {
+    const auto end = std::chrono::steady_clock::now() + most;
+    while (size() == size_ && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kLookEvery);
+  }
+
+ private:
+  [[nodiscard]] std::string path_of(const Entry& entry) const {
+    return inbox_ + (entry.is_seen ? "/seen/" : "/new/") + entry.id + std::string(kEnding);
+  }
+  [[nodiscard]] std::int64_t size() const {
+    struct stat now {};
+    return file_ && ::fstat(file_.get(), &now) == 0 ? now.st_size : -1;
+  }
+  Status list(const char* folder, bool is_seen, std::vector<Entry>& found) const {
+    std::error_code problem;
+    for (std::filesystem::directory_iterator entry(inbox_ + folder, problem), last; !problem && entry != last;
+         entry.increment(problem)) {
+      std::string name = entry->path().filename().string();
+      if (name.ends_with(kEnding)) found.push_back({name.substr(0, name.size() - kEnding.size()), is_seen});
+    }
+    if (problem) return fail(error_from_errno(problem.value(), "list " + inbox_ + folder));
+    return {};
+  }
+
+  const std::string top_, inbox_;
+  UniqueFd file_;
+  std::int64_t size_ = -1;
+};
+
+class InboxOfSite final : public InboxSource {
+ public:
+  InboxOfSite(std::unique_ptr<runtime::ClientStack> stack, const std::string& agent, const std::string& state)
+      : stack_(std::move(stack)), inbox_(stack_->site(), agent, state), marks_(state, agent) {}
+
+  Result<std::vector<Entry>> entries(bool all) override {
+    // Messages first: then the threads that they are in are listed.
+    content::Inbox::Lists lists;
+    PLAYFS_TRY(lists.messages, current("messages"));
+    PLAYFS_TRY(lists.threads, current("threads"));
+    PLAYFS_TRY(lists.mail, current("domain_mail"));
+    PLAYFS_CHECK(take(lists));
+    PLAYFS_CHECK(marks_.refresh());
+    std::vector<Entry> seen, fresh;
+    for (const content::Inbox::Entry& entry : inbox_.entries()) {
+      const bool is_seen = marks_.is_seen(entry.id, entry.at);
+      (is_seen ? seen : fresh).push_back({entry.id, is_seen});
+    }
+    if (!all) return fresh;
+    seen.insert(seen.end(), fresh.begin(), fresh.end());
+    return seen;
+  }
+  Result<Record> record(const Entry& entry) override {
+    const auto found = inbox_.find(entry.id);
+    if (!found) return fail(ErrorCode::not_found, "the inbox has no '" + entry.id + "'");
+    if (auto stored = stack_->site().try_record(found->collection, found->id)) return std::move(*stored);
+    return await<Record>([&](auto done) { stack_->site().record(found->collection, found->id, {}, std::move(done)); });
+  }
+  Status mark_seen(const Entry& entry) override {
+    const auto found = inbox_.find(entry.id);
+    return found && !entry.is_seen ? marks_.mark(found->id, found->at, true) : Status();
+  }
+  std::string title_of_thread(const std::string& thread) override {
+    auto record = stack_->site().try_record("threads", thread);
+    return record ? text_of(record->fields, "title") : std::string();
+  }
+  void wait(std::chrono::milliseconds most) override {
+    const bool is_told = std::all_of(std::begin(kLists), std::end(kLists),
+                                     [&](const char* list) { return stack_->site().is_list_told(list); });
+    std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(most, is_told ? kLookEvery : kAskEvery));
+  }
+
+ private:
+  static constexpr const char* kLists[] = {"messages", "threads", "domain_mail"};
+
+  Result<content::ListPtr> current(const std::string& collection) {
+    stack_->site().follow_list(collection);
+    if (stack_->site().is_list_told(collection))
+      if (content::ListPtr list = stack_->site().try_list(collection)) return list;
+    return list_of(*stack_, collection);
+  }
+  /// Looks at what is new; what cannot be read now is left for the next time.
+  Status take(const content::Inbox::Lists& lists) {
+    for (bool goes_on = true; goes_on;) {
+      goes_on = false;
+      for (const content::Inbox::Missing& missing : inbox_.take(lists, {})) {
+        auto came = await<Record>(
+            [&](auto done) { stack_->site().record(missing.collection, missing.id, {}, std::move(done)); });
+        const bool is_gone = !came && came.error().code == ErrorCode::not_found;
+        if (is_gone) inbox_.is_gone(missing);
+        goes_on = goes_on || came || is_gone;
+      }
+    }
+    return inbox_.is_to_be_saved() ? inbox_.save() : Status();
+  }
+
+  const std::unique_ptr<runtime::ClientStack> stack_;
+  content::Inbox inbox_;
+  content::InboxMarks marks_;
+};
+
+}  // namespace
+
+std::unique_ptr<InboxSource> inbox_of_mount(const MountedPlace& place) {
+  return std::make_unique<InboxOfMount>(place.mount_point);
+}
+
+Result<std::unique_ptr<InboxSource>> inbox_of_site(CommandContext& context, const std::string& agent, bool wakes) {
+  PLAYFS_TRY(auto stack, context.open_client_stack());
+  if (wakes) stack->site().use_events(stack->random());
+  PLAYFS_TRY(std::string state, stack->state_directory());
+  std::unique_ptr<InboxSource> source =
+      std::make_unique<InboxOfSite>(std::move(stack), agent, state + content::kInboxState);
+  return source;
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,345 @@
+#include "content/inbox.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_set>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "content/inbox_marks.h"
+#include "content/record_line.h"
+#include "model/mentions.h"
+
+namespace playfs::content {
+namespace {
+
+constexpr const char* kLine = "line";
+/// Records that are read, and then taken in, together.
+constexpr std::size_t kAtOnce = 256;
+/// Messages whose thread is not listed are looked at again with each list, since it may be mine; of more nobody does.
+constexpr std::size_t kMostWaiting = 100;
+/// So few are looked at again by the next process.
+constexpr std::size_t kSaveAfter = 100;
+/// Of each collection; older records are looked at again by the next process.
+constexpr std::size_t kMostSaved = 20'000;
+constexpr std::size_t kLongestIndex = 16 << 20;
+/// Records that are forgotten at once, after they have left the lists.
+constexpr std::size_t kSpare = 10'000;
+constexpr std::string_view kHeader = "playfs-inbox 1 ";
+
+/// What decides whether it is for somebody, and its line.
+Reduced seen_by_inbox(Record record) {
+  std::string line = record_line(record, "new/ and seen/");
+  Record kept{std::move(record.id), std::move(record.created_at), std::move(record.updated_at), {}, {}};
+  for (const char* name : {"agent", "thread", "parent", "mentions", "owner_reply"})
+    if (const Json* value = record.fields.find(name)) kept.fields.set(name, *value);
+  const Json* body = record.fields.find("body");
+  if (body && body->string() && !kept.fields.find("mentions")) {
+    Json::Array mentions;
+    for (std::string& handle : mentions_in(*body->string())) mentions.emplace_back(std::move(handle));
+    kept.fields.set("mentions", std::move(mentions));
+  }
+  kept.fields.set(kLine, std::move(line));
+  return {std::move(kept), {}};
+}
+
+std::string text_in(const Record& record, std::string_view name) {
+  const Json* value = record.fields.find(name);
+  const std::string* text = value ? value->string() : nullptr;
+  return text ? *text : std::string();
+}
+
+/// The next word of a line.
+std::string_view next_word(std::string_view& line) {
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+std::optional<std::int64_t> number(std::string_view word) {
+  std::int64_t value = 0;
+  const auto [rest, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (problem != std::errc() || rest != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+ForMe why_of(std::string_view name) {
+  for (const ForMe why : {ForMe::mention, ForMe::reply, ForMe::own_thread, ForMe::answer})
+    if (playfs::name_of(why) == name) return why;
+  return ForMe::no;
+}
+
+}  // namespace
+
+Inbox::Inbox(Site& site, std::string me, const std::string& directory)
+    : site_(site),
+      me_(std::move(me)),
+      directory_(directory),
+      path_(directory + "/" + InboxMarks::file_name(me_) + ".index") {}
+
+const char* Inbox::name_of(Collection collection) {
+  static constexpr std::array<const char*, 3> kNames = {"messages", "threads", "domain_mail"};
+  return kNames.at(collection);
+}
+
+bool Inbox::has_taken(const Lists& lists) const {
+  if (me_.empty()) return true;
+  MutexLock lock(mutex_);
+  return is_loaded_ && taken_ == lists;
+}
+
+bool Inbox::is_mine(Collection collection, const std::string& id) const {
+  auto found = looked_[collection].find(id);
+  return found != looked_[collection].end() && found->second.is_mine;
+}
+
+std::vector<Inbox::Missing> Inbox::take(const Lists& lists, const CancelToken& cancel) {
+  std::vector<Missing> missing;
+  if (has_taken(lists)) return missing;
+  load();
+  // Which threads are mine decides about their messages.
+  bool is_done = look_at(work_of(threads, lists.threads), cancel, missing);
+  {
+    MutexLock lock(mutex_);
+    waiting_ = 0;
+  }
+  std::vector<Work> work = work_of(messages, lists.messages), of_mail = work_of(mail, lists.mail);
+  work.insert(work.end(), of_mail.begin(), of_mail.end());
+  std::stable_sort(work.begin(), work.end(), [](const Work& a, const Work& b) { return a.at < b.at; });
+  is_done = is_done && look_at(std::move(work), cancel, missing);
+  forget_others(lists);
+  MutexLock lock(mutex_);
+  if (is_done && missing.empty()) taken_ = lists;
+  return missing;
+}
+
+std::vector<Inbox::Work> Inbox::work_of(Collection collection, const ListPtr& list) const {
+  std::vector<Work> work;
+  if (!list) return work;
+  MutexLock lock(mutex_);
+  const auto& looked = looked_[collection];
+  for (auto item = list->rbegin(); item != list->rend(); ++item) {
+    auto found = looked.find(item->id);
+    if (found != looked.end() && found->second.updated == item->updated_at.nanoseconds) continue;
+    const bool is_change = found != looked.end() || collection == mail;
+    const std::int64_t created = item->created_at.nanoseconds;
+    work.push_back({collection, &*item, is_change ? std::max(created, item->updated_at.nanoseconds) : created});
+  }
+  return work;
+}
+
+bool Inbox::look_at(std::vector<Work> work, const CancelToken& cancel, std::vector<Missing>& missing) {
+  for (std::size_t begin = 0; begin < work.size(); begin += kAtOnce) {
+    std::vector<std::pair<const Work*, RecordPartPtr>> parts;
+    for (std::size_t at = begin; at < std::min(begin + kAtOnce, work.size()); ++at) {
+      if (cancel.cancelled() || missing.size() == kMostMissing) return false;
+      const std::string collection = name_of(work[at].in);
+      const PartAtOnce part = site_.known_part(collection, work[at].item->id, seen_by_inbox, Reads::ordinary);
+      // A record of megabytes is no message; services keep none.
+      if (part.part || part.takes_long) parts.emplace_back(&work[at], part.part);
+      else missing.push_back({collection, work[at].item->id, work[at].item->updated_at});
+    }
+    MutexLock lock(mutex_);
+    for (const auto& [which, part] : parts) {
+      if (part) apply(*which, part->record);
+      else looked_[which->in][which->item->id] = {which->item->updated_at.nanoseconds, false, false, true};
+    }
+    unsaved_ += parts.size();
+  }
+  return true;
+}
+
+void Inbox::apply(const Work& work, const Record& record) {
+  const std::string& id = work.item->id;
+  if (work.in == messages) return apply_message(work, record);
+  looked_[work.in][id] = {work.item->updated_at.nanoseconds, is_by(record, me_)};
+  // Only the steward changes mail, so each change of an answered one is news.
+  if (work.in == mail) add(work, mail_for(record, me_), record, true);
+}
+
+void Inbox::apply_message(const Work& work, const Record& message) {
+  const std::string thread = text_in(message, "thread");
+  const bool answers_mine = is_mine(messages, text_in(message, "parent"));
+  const ForMe why = message_for(message, me_, answers_mine, is_mine(threads, thread));
+  auto& looked = looked_[messages];
+  const auto before = looked.find(work.item->id);
+  const bool mentioned_me = before != looked.end() && before->second.mentions_me;
+  const bool by_me = is_by(message, me_);
+  if (why == ForMe::no && !by_me && !looked_[threads].contains(thread) && waiting_ < kMostWaiting) {
+    ++waiting_;
+    return;
+  }
+  looked[work.item->id] = {work.item->updated_at.nanoseconds, by_me, why == ForMe::mention};
+  add(work, why, message, why == ForMe::mention && !mentioned_me);
+}
+
+void Inbox::add(const Work& work, ForMe why, const Record& record, bool is_anew) {
+  if (why == ForMe::no) return;
+  const std::string& id = work.item->id;
+  auto place = places_.find(id);
+  if (place == places_.end()) {
+    add_entry({name_of(work.in), id, {work.at}, why, 0});
+  } else {
+    Entry& entry = entries_.at(place->second);
+    // A mail and a message of one id, which only a hostile service has: files show the first.
+    if (entry.collection == name_of(work.in)) {
+      if (!is_anew || entry.at.nanoseconds >= work.at) return;
+      entry.at = {work.at};
+      entry.why = why;
+    }
+  }
+  add_line(text_in(record, kLine));
+}
+
+void Inbox::add_entry(Entry entry) {
+  entry.position = next_++;
+  places_.emplace(entry.id, entry.position);
+  entries_.emplace(entry.position, std::move(entry));
+  if (entries_.size() <= kMost) return;
+  places_.erase(entries_.begin()->second.id);
+  entries_.erase(entries_.begin());
+  is_cut_ = true;
+}
+
+void Inbox::add_line(const std::string& line) {
+  lines_ += line;
+  lines_ += '\n';
+  if (lines_.size() <= kMostBytes) return;
+  lines_.erase(0, lines_.find('\n', lines_.size() - kMostBytes / 2) + 1);
+  is_cut_ = true;
+}
+
+void Inbox::is_gone(const Missing& record) {
+  MutexLock lock(mutex_);
+  for (const Collection collection : {messages, threads, mail})
+    if (record.collection == name_of(collection))
+      looked_[collection][record.id] = {record.updated.nanoseconds, false, false, true};
+}
+
+void Inbox::forget_others(const Lists& lists) {
+  for (const auto& [collection, list] :
+       {std::pair(messages, lists.messages), std::pair(threads, lists.threads), std::pair(mail, lists.mail)}) {
+    if (!list) continue;
+    MutexLock lock(mutex_);
+    auto& looked = looked_[collection];
+    if (looked.size() <= list->size() + kSpare) continue;
+    std::unordered_set<std::string_view> listed;
+    for (const Listed& item : *list) listed.insert(item.id);
+    std::erase_if(looked, [&](const auto& each) { return !listed.contains(each.first); });
+  }
+}
+
+void Inbox::load() {
+  {
+    MutexLock lock(mutex_);
+    if (is_loaded_) return;
+  }
+  Saved saved;
+  if (auto text = read_file(path_, kLongestIndex)) saved = parsed(*text);
+  std::stable_sort(saved.entries.begin(), saved.entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.at < b.at; });
+  // The newest lines; records that the cache has lost since are looked at again.
+  std::vector<std::string> lines;
+  std::size_t bytes = 0;
+  auto entry = saved.entries.end();
+  while (entry != saved.entries.begin() && bytes <= kMostBytes / 2) {
+    --entry;
+    const PartAtOnce part = site_.known_part(entry->collection, entry->id, seen_by_inbox, Reads::ordinary);
+    if (part.part) {
+      lines.push_back(text_in(part.part->record, kLine));
+      bytes += lines.back().size();
+      continue;
+    }
+    saved.looked[entry->collection == name_of(mail) ? mail : messages].erase(entry->id);
+    entry = saved.entries.erase(entry);
+  }
+  MutexLock lock(mutex_);
+  is_loaded_ = true;
+  is_cut_ = entry != saved.entries.begin();
+  looked_ = std::move(saved.looked);
+  for (Entry& each : saved.entries)
+    if (!places_.contains(each.id)) add_entry(std::move(each));
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) add_line(*line);
+}
+
+Inbox::Saved Inbox::parsed(std::string_view text) const {
+  Saved saved;
+  const std::string header = std::string(kHeader) + percent_encode(me_) + "\n";
+  if (!text.starts_with(header) || !text.ends_with('\n')) return saved;
+  for (text.remove_prefix(header.size()); !text.empty();) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    const std::string_view kind = next_word(line), of = next_word(line);
+    const auto time = number(next_word(line));
+    const std::string_view flags = next_word(line);
+    auto id = percent_decode(line);
+    if (!time || !id) continue;
+    for (const Collection collection : {messages, threads, mail}) {
+      if (of != name_of(collection)) continue;
+      if (kind == "looked")
+        saved.looked[collection][*id] = {*time, flags.find('m') != flags.npos, flags.find('@') != flags.npos};
+      else if (const ForMe why = why_of(flags); kind == "entry" && why != ForMe::no)
+        saved.entries.push_back({name_of(collection), *id, {*time}, why, 0});
+    }
+  }
+  return saved;
+}
+
+bool Inbox::is_to_be_saved() const {
+  MutexLock lock(mutex_);
+  return unsaved_ >= kSaveAfter && taken_.messages;
+}
+
+Status Inbox::save() {
+  std::string text = std::string(kHeader) + percent_encode(me_) + "\n";
+  {
+    MutexLock lock(mutex_);
+    unsaved_ = 0;
+    for (const auto& [collection, list] :
+         {std::pair(messages, taken_.messages), std::pair(threads, taken_.threads), std::pair(mail, taken_.mail)}) {
+      const std::size_t most = list ? std::min(list->size(), kMostSaved) : 0;
+      for (std::size_t at = 0; at < most; ++at) {
+        auto found = looked_[collection].find((*list)[at].id);
+        if (found == looked_[collection].end() || found->second.is_gone) continue;
+        const Looked& looked = found->second;
+        text += std::string("looked ") + name_of(collection) + ' ' + std::to_string(looked.updated) + ' ' +
+                (looked.is_mine ? "m" : "-") + (looked.mentions_me ? "@" : "-") + ' ' + percent_encode(found->first) +
+                '\n';
+      }
+    }
+    for (const auto& [position, entry] : entries_)
+      text += "entry " + entry.collection + ' ' + std::to_string(entry.at.nanoseconds) + ' ' +
+              std::string(playfs::name_of(entry.why)) + ' ' + percent_encode(entry.id) + '\n';
+  }
+  PLAYFS_CHECK(make_private_directory(directory_));
+  return write_file_atomically(path_, text);
+}
+
+std::vector<Inbox::Entry> Inbox::entries() const {
+  MutexLock lock(mutex_);
+  std::vector<Entry> all;
+  all.reserve(entries_.size());
+  for (const auto& [position, entry] : entries_) all.push_back(entry);
+  return all;
+}
+
+std::optional<Inbox::Entry> Inbox::find(const std::string& id) const {
+  MutexLock lock(mutex_);
+  auto found = places_.find(id);
+  return found == places_.end() ? std::nullopt : std::optional(entries_.at(found->second));
+}
+
+std::string Inbox::lines() const {
+  MutexLock lock(mutex_);
+  return lines_;
+}
+
+bool Inbox::is_cut() const {
+  MutexLock lock(mutex_);
+  return is_cut_;
+}
+
+}  // namespace playfs::content

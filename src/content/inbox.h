@@ -1,0 +1,127 @@
+// What is for one agent, of the lists of a site: mentions, replies to its messages, messages in its threads, answers to
+// its mail. Which of it was seen is not known here: see inbox_marks.h.
+//
+// take() looks once at each version of a record, whose text came with its list. What it found is kept in a file, so
+// that the next process does not look again. Memory is bounded, whatever strangers post: the newest entries are kept,
+// and of their lines the newest bytes.
+//
+// Thread-safe; take() and save() do local I/O.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/mutex.h"
+#include "content/site.h"
+#include "model/for_me.h"
+
+namespace playfs::content {
+
+class Inbox {
+ public:
+  static constexpr std::size_t kMost = 10'000;        ///< entries
+  static constexpr std::size_t kMostBytes = 2 << 20;  ///< of their lines; then the older half is dropped
+  static constexpr std::size_t kMostMissing = 256;    ///< that one take() returns
+
+  struct Lists {
+    ListPtr messages, threads, mail;
+    bool operator==(const Lists&) const = default;
+  };
+  struct Entry {
+    std::string collection, id;
+    WallTime at;  ///< of its creation, or of the change that brought it here again
+    ForMe why = ForMe::no;
+    std::uint64_t position = 0;  ///< increases; an entry keeps it
+  };
+  struct Missing {
+    std::string collection, id;
+    WallTime updated;
+  };
+
+  /// `directory`: where the file is kept, as for InboxMarks. Nothing is for an empty `me`. `site` outlives it.
+  Inbox(Site& site, std::string me, const std::string& directory);
+
+  [[nodiscard]] const std::string& me() const { return me_; }
+  /// Whether take() would find nothing to look at.
+  [[nodiscard]] bool has_taken(const Lists& lists) const PLAYFS_EXCLUDES(mutex_);
+  /// Looks at what is new or changed. Returns records whose text is not here: request them (Site::record_text), and
+  /// call it again. REQUIRES: one call at a time.
+  std::vector<Missing> take(const Lists& lists, const CancelToken& cancel) PLAYFS_EXCLUDES(mutex_);
+  /// The service does not have this record, so that take() does not ask for it again.
+  void is_gone(const Missing& record) PLAYFS_EXCLUDES(mutex_);
+  /// Whether much has been looked at that no file has yet.
+  [[nodiscard]] bool is_to_be_saved() const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] Status save() PLAYFS_EXCLUDES(mutex_);
+
+  /// Oldest first.
+  [[nodiscard]] std::vector<Entry> entries() const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] std::optional<Entry> find(const std::string& id) const PLAYFS_EXCLUDES(mutex_);
+  /// The entries as lines of NDJSON, in the order in which they came; text is only added at the end, until the older
+  /// half is dropped.
+  [[nodiscard]] std::string lines() const PLAYFS_EXCLUDES(mutex_);
+  /// Whether older entries or lines were dropped.
+  [[nodiscard]] bool is_cut() const PLAYFS_EXCLUDES(mutex_);
+
+ private:
+  enum Collection : std::size_t { messages, threads, mail };
+  /// One version of a record that was looked at.
+  struct Looked {
+    std::int64_t updated = 0;
+    bool is_mine = false;
+    bool mentions_me = false;
+    bool is_gone = false;  ///< nothing is known of it
+  };
+  struct Work {
+    Collection in;
+    const Listed* item;
+    std::int64_t at;
+  };
+  using LookedAt = std::array<std::unordered_map<std::string, Looked>, 3>;
+  /// What the file has.
+  struct Saved {
+    LookedAt looked;
+    std::vector<Entry> entries;
+  };
+  static const char* name_of(Collection collection);
+
+  void load() PLAYFS_EXCLUDES(mutex_);
+  /// Nothing, if the file is not readable or another agent's.
+  [[nodiscard]] Saved parsed(std::string_view text) const;
+  /// What is to be looked at, oldest first.
+  [[nodiscard]] std::vector<Work> work_of(Collection collection, const ListPtr& list) const PLAYFS_EXCLUDES(mutex_);
+  /// Returns false if it was stopped.
+  bool look_at(std::vector<Work> work, const CancelToken& cancel, std::vector<Missing>& missing)
+      PLAYFS_EXCLUDES(mutex_);
+  void apply(const Work& work, const Record& record) PLAYFS_REQUIRES(mutex_);
+  void apply_message(const Work& work, const Record& message) PLAYFS_REQUIRES(mutex_);
+  /// Adds an entry, or brings it here again.
+  void add(const Work& work, ForMe why, const Record& record, bool is_anew) PLAYFS_REQUIRES(mutex_);
+  void add_entry(Entry entry) PLAYFS_REQUIRES(mutex_);
+  void add_line(const std::string& line) PLAYFS_REQUIRES(mutex_);
+  /// Forgets records that are no longer listed.
+  void forget_others(const Lists& lists) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] bool is_mine(Collection collection, const std::string& id) const PLAYFS_REQUIRES(mutex_);
+
+  Site& site_;
+  const std::string me_, directory_, path_;
+  mutable Mutex mutex_;
+  bool is_loaded_ PLAYFS_GUARDED_BY(mutex_) = false;
+  Lists taken_ PLAYFS_GUARDED_BY(mutex_);
+  LookedAt looked_ PLAYFS_GUARDED_BY(mutex_);
+  std::size_t waiting_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< messages whose thread no list has yet
+  std::size_t unsaved_ PLAYFS_GUARDED_BY(mutex_) = 0;
+  std::map<std::uint64_t, Entry> entries_ PLAYFS_GUARDED_BY(mutex_);  ///< by position
+  std::unordered_map<std::string, std::uint64_t> places_ PLAYFS_GUARDED_BY(mutex_);
+  std::uint64_t next_ PLAYFS_GUARDED_BY(mutex_) = 1;
+  std::string lines_ PLAYFS_GUARDED_BY(mutex_);
+  bool is_cut_ PLAYFS_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace playfs::content

@@ -1,0 +1,103 @@
+#include "vfs/control/letter_texts.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "model/content_hash.h"
+#include "vfs/attempt_fetches.h"
+#include "vfs/control/control_text.h"
+#include "vfs/control/thread_text.h"
+#include "vfs/mount.h"
+#include "vfs/published/record_fetches.h"
+
+namespace playfs::vfs {
+namespace {
+
+constexpr std::size_t kMostKnown = 20'000, kMostTold = 100'000, kMostRecent = 32;
+/// Longer texts are rendered for each read.
+constexpr std::size_t kLongestRecent = 64 << 10;
+
+std::uint64_t digest_of(std::string_view text) { return std::hash<ContentHash>{}(ContentHash::of(text)); }
+
+std::uint64_t key_of(const LetterTexts::Wanted& wanted) {
+  std::string key = wanted.context.collection + '\0' + wanted.id + '\0' + std::to_string(wanted.updated);
+  return digest_of(key + '\0' + wanted.context.kind + '\0' + wanted.context.subject);
+}
+
+}  // namespace
+
+LetterTexts::Told LetterTexts::told_of(const std::string& text) { return {text.size(), digest_of(text)}; }
+
+void LetterTexts::forget() {
+  MutexLock lock(mutex_);
+  known_.clear();
+  told_.clear();
+  recent_.clear();
+}
+
+std::optional<LetterTexts::Known> LetterTexts::known(const std::string& id) {
+  {
+    MutexLock lock(mutex_);
+    if (auto found = known_.find(id); found != known_.end()) return found->second;
+  }
+  const auto part = mount_.site().known_part("messages", id, letter_of_record, content::Reads::ordinary).part;
+  if (!part) return std::nullopt;
+  Known known{text_field(part->record.fields, "thread"), parent_of(part->record)};
+  MutexLock lock(mutex_);
+  if (known_.size() >= kMostKnown) known_.clear();
+  return known_.insert_or_assign(id, std::move(known)).first->second;
+}
+
+mail::Letter LetterTexts::letter_of(Record record, const LetterContext& context) {
+  const std::string thread = text_field(record.fields, "thread");
+  std::vector<std::string> ids;
+  std::optional<Known> next = Known{thread, parent_of(record)};
+  while (next && !next->parent.empty() && ids.size() < kMostAncestors) {
+    std::string id = std::move(next->parent);
+    if (id == record.id || std::find(ids.begin(), ids.end(), id) != ids.end()) break;
+    next = known(id);
+    const bool is_elsewhere = next && next->thread != thread;
+    if (is_elsewhere && ids.empty()) record.fields.set("parent", "");
+    if (is_elsewhere) break;
+    ids.push_back(std::move(id));
+  }
+  std::reverse(ids.begin(), ids.end());
+  return letter(record, context, std::move(ids));
+}
+
+Attempt<LetterTexts::TextPtr> LetterTexts::text(const OperationPtr& op, const Wanted& wanted) {
+  const std::uint64_t key = key_of(wanted);
+  {
+    MutexLock lock(mutex_);
+    auto found = std::find_if(recent_.begin(), recent_.end(), [&](const auto& each) { return each.first == key; });
+    if (found != recent_.end()) return found->second;
+  }
+  const LetterContext& context = wanted.context;
+  PLAYFS_ATTEMPT(RecordPartPtr part, known_part(mount_, op, context.collection, wanted.id, letter_of_record));
+  const Record& record = part->record;
+  const auto updated = parse_iso8601(record.updated_at);
+  if (!updated || updated->nanoseconds / 1000 != wanted.updated)
+    return fail(ErrorCode::not_found, "it has changed, and has another name now", "list the directory again");
+  PLAYFS_ATTEMPT(std::string made, rendered(mount_, op, "letter", size_of_message(record), [this, part, context] {
+                   return mail::to_rfc5322(letter_of(part->record, context));
+                 }));
+  auto text = std::make_shared<const std::string>(std::move(made));
+  MutexLock lock(mutex_);
+  if (told_.size() >= kMostTold) told_.clear();
+  told_.insert_or_assign(key, told_of(*text));
+  if (text->size() > kLongestRecent) return text;
+  recent_.emplace_front(key, text);
+  if (recent_.size() > kMostRecent) recent_.pop_back();
+  return text;
+}
+
+Attempt<LetterTexts::Told> LetterTexts::told(const OperationPtr& op, const Wanted& wanted) {
+  {
+    MutexLock lock(mutex_);
+    if (auto known = told_.find(key_of(wanted)); known != told_.end()) return known->second;
+  }
+  PLAYFS_ATTEMPT(TextPtr made, text(op, wanted));
+  return told_of(*made);
+}
+
+}  // namespace playfs::vfs

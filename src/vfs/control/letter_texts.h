@@ -1,0 +1,69 @@
+// The texts of letters in `maildir/`, and their sizes.
+//
+// A text depends on the record, its thread's title and kind, and the ancestors' ids. All of that comes with lists, so
+// rendering is local work, of a fraction of a millisecond; records that the cache has lost are requested again. Sizes
+// are kept, so that a name which the kernel has dropped is not rendered again to be found. Thread-safe; bounded memory.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "base/mutex.h"
+#include "vfs/attempt.h"
+#include "vfs/control/letters.h"
+
+namespace playfs::vfs {
+
+class Mount;
+
+class LetterTexts {
+ public:
+  explicit LetterTexts(Mount& mount) : mount_(mount) {}
+
+  /// One version of a letter.
+  struct Wanted {
+    std::string id;
+    std::int64_t updated = 0;  ///< in microseconds, as in its name
+    LetterContext context;
+    bool operator==(const Wanted& other) const {
+      return id == other.id && updated == other.updated && context.subject == other.context.subject &&
+             context.kind == other.context.kind;
+    }
+  };
+  /// What a name was said to have.
+  struct Told {
+    std::uint64_t size = 0, digest = 0;
+    bool operator==(const Told&) const = default;
+  };
+  using TextPtr = std::shared_ptr<const std::string>;
+
+  /// As it is now; not_found if the record has another version by now.
+  [[nodiscard]] Attempt<TextPtr> text(const OperationPtr& op, const Wanted& wanted) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] Attempt<Told> told(const OperationPtr& op, const Wanted& wanted) PLAYFS_EXCLUDES(mutex_);
+  static Told told_of(const std::string& text);
+  /// Messages have changed: their parents may have, and with them the letters of those who answered.
+  void forget() PLAYFS_EXCLUDES(mutex_);
+
+ private:
+  struct Known {
+    std::string thread, parent;
+  };
+  /// Of a message, as far as it is here: anybody can name any id as a parent, so none is requested.
+  [[nodiscard]] std::optional<Known> known(const std::string& id) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] mail::Letter letter_of(Record record, const LetterContext& context) PLAYFS_EXCLUDES(mutex_);
+  void keep(std::uint64_t key, const TextPtr& text) PLAYFS_EXCLUDES(mutex_);
+
+  Mount& mount_;
+  Mutex mutex_;
+  std::unordered_map<std::string, Known> known_ PLAYFS_GUARDED_BY(mutex_);
+  std::unordered_map<std::uint64_t, Told> told_ PLAYFS_GUARDED_BY(mutex_);  ///< by the version's key
+  /// The latest, for who looks a name up and reads it.
+  std::deque<std::pair<std::uint64_t, TextPtr>> recent_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace playfs::vfs

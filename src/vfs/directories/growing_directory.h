@@ -1,0 +1,42 @@
+// A directory with files that grow in place (`tail -f`): while somebody looks at them, the lists that they are made of
+// are kept current, and they grow without being opened again.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "vfs/directories/virtual_directory.h"
+
+namespace playfs::vfs {
+
+class GrowingDirectory : public VirtualDirectory {
+ public:
+  /// `files` are made of the lists of `collections`.
+  GrowingDirectory(Mount& mount, NodePtr parent, std::string name, std::vector<std::string> files,
+                   std::vector<std::string> collections);
+
+  void listed_anew() override;
+
+ protected:
+  /// One of the files, with what it shows now. An operation that notes kGoesOn is the file's own growing: it asks for
+  /// nothing but what is new.
+  virtual Attempt<LookupResult> growing(const OperationPtr& op, const std::string& name) = 0;
+  [[nodiscard]] bool grows(const std::string& name) const;
+  /// The file of that name, grown to `text`, or a new one.
+  Attempt<LookupResult> growing_file(const OperationPtr& op, const std::string& name, const std::string& text);
+  /// Somebody looks at the files.
+  void looked();
+
+ private:
+  /// Keeps the lists current as long as somebody does.
+  void follow();
+  void grow();
+
+  const std::vector<std::string> files_, collections_;
+  std::atomic<SteadyTime> looked_at_{};
+  std::atomic<bool> follows_ = false;
+  std::atomic<bool> is_due_ = false;
+};
+
+}  // namespace playfs::vfs

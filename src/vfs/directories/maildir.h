@@ -1,0 +1,154 @@
+// `maildir/`: mails and the messages of threads as Maildirs, one for each kind and one of what is for
+// the mount's agent, for mail readers.
+//
+// A name stands for one version of a letter, so the kernel keeps names and contents without end; what is no longer
+// listed is invalidated. Where a letter stands, its flags, and whether it is shown at all are marks of this machine
+// (maildir_marks.h). A changed letter is unread again: it stays where it was, and loses its flags S and T.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfs/control/letter_texts.h"
+#include "vfs/control/maildir_marks.h"
+#include "vfs/directories/virtual_directory.h"
+#include "vfs/published/list_fetches.h"
+
+namespace playfs::vfs {
+
+/// Folders beside those of the kinds of threads.
+inline constexpr const char* kMail = "mail";
+inline constexpr const char* kInbox = "inbox";
+
+/// What the folders share.
+struct Maildirs {
+  Maildirs(Mount& mount, std::string directory, const std::string& agent)
+      : domain(domain_of(mount)), texts(mount), marks(std::move(directory), agent) {}
+  const std::string domain;
+  LetterTexts texts;
+  MaildirMarks marks;
+  std::atomic<bool> is_sync_due = false;
+
+ private:
+  static std::string domain_of(Mount& mount);
+};
+using MaildirsPtr = std::shared_ptr<Maildirs>;
+
+class MaildirsDirectory final : public VirtualDirectory {
+ public:
+  MaildirsDirectory(Mount& mount, NodePtr parent, std::string name);
+
+  /// Tells the folders what other mounts have marked.
+  void tell_marks();
+
+ protected:
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+
+ private:
+  const MaildirsPtr shared_;
+};
+
+/// The letters of a folder, as lists have them. Immutable.
+struct FolderLetters {
+  struct Letter {
+    std::string unique;          ///< its name, but for the flags
+    std::string mark;            ///< by which it is marked
+    std::uint64_t position = 0;  ///< in listings; a letter keeps it as others come
+    const content::Listed* of = nullptr;
+    const content::Listed* thread = nullptr;  ///< nullptr: it is a mail
+    [[nodiscard]] std::int64_t updated() const { return of->updated_at.nanoseconds / 1000; }
+  };
+  /// What it is made of; nullptr: not of this.
+  struct Lists {
+    ListPtr messages, threads, mail;
+    bool operator==(const Lists&) const = default;
+  };
+  Lists lists;
+  std::vector<Letter> letters;  ///< by `unique`
+
+  [[nodiscard]] const Letter* find(std::string_view unique) const;
+};
+using FolderLettersPtr = std::shared_ptr<const FolderLetters>;
+
+/// One Maildir.
+class MaildirFolder final : public VirtualDirectory {
+ public:
+  using Place = MaildirMark::Place;
+  MaildirFolder(Mount& mount, NodePtr parent, std::string name, MaildirsPtr shared);
+
+  /// `any_age`: of the lists.
+  Attempt<FolderLettersPtr> letters(const OperationPtr& op, bool any_age) PLAYFS_EXCLUDES(mutex_);
+  /// Where a letter with this mark is, and with what flags.
+  [[nodiscard]] static MaildirMark shown(std::optional<MaildirMark> mark, const FolderLetters::Letter& letter);
+  [[nodiscard]] MaildirMark shown(const FolderLetters::Letter& letter) const {
+    return shown(shared_->marks.of(letter.mark), letter);
+  }
+  /// What a name in `place` stands for, if anything.
+  Attempt<LookupResult> file(const OperationPtr& op, Place place, const std::string& name);
+  /// Moves, flags or removes a letter.
+  Attempt<void> mark(const OperationPtr& op, Place place, const std::string& name, Place to, const std::string& info);
+  Attempt<void> sync_marks(const OperationPtr& op);
+
+  /// The letter's name stands for another file now.
+  void is_outdated(const std::string& unique);
+  void listed_anew() override;
+  /// Another mount has changed marks.
+  void marked(const MaildirMarks::Changes& changes) PLAYFS_EXCLUDES(mutex_);
+  /// Somebody looks: keeps the lists current as long as somebody does.
+  void looked();
+  [[nodiscard]] WallTime changed() const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] std::uint64_t marks_version() const { return shared_->marks.version(); }
+  /// The lists that it is made of.
+  [[nodiscard]] std::vector<std::string> collections() const;
+
+ protected:
+  Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+
+ private:
+  /// A name that the kernel may have.
+  struct Name {
+    Place place;
+    std::string text;
+  };
+  /// A letter, as `all` has it, and its mark.
+  struct Found {
+    FolderLettersPtr all;
+    const FolderLetters::Letter* letter = nullptr;
+    std::optional<MaildirMark> mark;
+  };
+  /// The letter that a name in `place` stands for; nullptr: none.
+  Attempt<Found> find(const OperationPtr& op, Place place, const std::string& name);
+  Attempt<LetterTexts::Wanted> wanted(const OperationPtr& op, const Found& found);
+  [[nodiscard]] Name name_of(const FolderLetters::Letter& letter) const;
+  [[nodiscard]] FolderLettersPtr letters_of(FolderLetters::Lists lists);
+  FolderLettersPtr settle(FolderLetters::Lists lists) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] bool is_inbox() const;
+  void tell_left_out();
+  /// Names of `before` that mean something else now, or nothing.
+  [[nodiscard]] std::vector<Name> outdated(const FolderLetters& before, const FolderLetters& now) const;
+  void invalidate(const std::vector<Name>& names);
+  /// Something is listed differently.
+  void tell(const std::vector<Name>& outdated) PLAYFS_EXCLUDES(mutex_);
+  void sync_soon();
+  void follow();
+  void read_marks();
+  [[nodiscard]] MaildirsDirectory& above() const;
+
+  const MaildirsPtr shared_;
+  Children letters_;
+  std::atomic<bool> told_ = false;  ///< that older letters are left out
+  std::atomic<SteadyTime> looked_at_{};
+  std::atomic<bool> follows_ = false;
+  std::atomic<bool> is_due_ = false;
+  mutable Mutex mutex_;
+  FolderLettersPtr known_ PLAYFS_GUARDED_BY(mutex_);
+  bool is_sure_ PLAYFS_GUARDED_BY(mutex_) = false;
+  WallTime changed_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace playfs::vfs

@@ -1,0 +1,23 @@
+// What is for the mount's agent, and what of it was marked as seen.
+#pragma once
+
+#include "content/inbox.h"
+#include "content/inbox_marks.h"
+#include "vfs/attempt.h"
+
+namespace playfs::vfs {
+
+class Mount;
+
+/// How old the lists may be that it is made of.
+enum class InboxAge {
+  now,    ///< requested by this operation
+  fresh,  ///< within `refresh`
+};
+
+/// Brings the mount's inbox up to date. What cannot be read of it now is left out.
+Attempt<void> inbox_here(Mount& mount, const OperationPtr& op, InboxAge age);
+/// Brings the marks up to date with those of other processes.
+Attempt<void> marks_here(Mount& mount, const OperationPtr& op);
+
+}  // namespace playfs::vfs

@@ -1,0 +1,218 @@
+// The inbox of one agent over a Site, and its marks.
+#include "content/inbox.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "content/inbox_marks.h"
+#include "fixture.h"
+
+namespace playfs::content {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class InboxTest : public SiteTest {
+ protected:
+  InboxTest() { again(); }
+
+  /// Another process.
+  void again() {
+    inbox_.reset();
+    restart();
+    inbox_ = std::make_unique<Inbox>(*site_, "ann", directory_ / "inbox");
+  }
+  void say(const std::string& id, JsonObject fields) {
+    JsonObject message{{"thread", "t"}, {"agent", "bob"}, {"body", "x"}, {"parent", ""}, {"mentions", Json::Array{}}};
+    for (auto& [name, value] : fields) message.set(name, std::move(value));
+    service_.put("messages", id, std::move(message));
+  }
+  Inbox::Lists lists() {
+    Inbox::Lists all;
+    for (auto [list, collection] : {std::pair(&all.messages, "messages"), std::pair(&all.threads, "threads"),
+                                    std::pair(&all.mail, "domain_mail")}) {
+      Answer<ListPtr> answer;
+      site_->list(collection, {}, answer.callback());
+      run();
+      *list = *answer;
+    }
+    return all;
+  }
+  std::vector<std::string> taken() {
+    EXPECT_THAT(inbox_->take(lists(), {}), IsEmpty());
+    return ids();
+  }
+  std::vector<std::string> ids() {
+    std::vector<std::string> ids;
+    for (const Inbox::Entry& entry : inbox_->entries()) ids.push_back(entry.id);
+    return ids;
+  }
+
+  std::unique_ptr<Inbox> inbox_;
+};
+
+TEST_F(InboxTest, HasWhatIsForMe) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  service_.put("threads", "mine", {{"agent", "ann"}});
+  say("by me", {{"agent", "ann"}});
+  say("reply", {{"parent", "by me"}});
+  say("mention", {{"mentions", Json::Array{"ann"}}});
+  say("other", {});
+  say("in mine", {{"thread", "mine"}});
+  service_.put("domain_mail", "mail", {{"agent", "ann"}, {"owner_reply", "yes"}});
+  service_.put("domain_mail", "open", {{"agent", "ann"}});
+  EXPECT_THAT(taken(), ElementsAre("reply", "mention", "in mine", "mail"));
+  EXPECT_EQ(inbox_->find("reply")->why, ForMe::reply);
+  EXPECT_EQ(inbox_->find("in mine")->why, ForMe::own_thread);
+  EXPECT_EQ(inbox_->find("mail")->collection, "domain_mail");
+  EXPECT_EQ(std::count(inbox_->lines().begin(), inbox_->lines().end(), '\n'), 4);
+}
+
+TEST_F(InboxTest, AMessageWaitsForItsThread) {
+  say("first", {{"thread", "late"}});
+  EXPECT_THAT(taken(), IsEmpty());
+  service_.put("threads", "late", {{"agent", "ann"}});
+  EXPECT_THAT(taken(), ElementsAre("first"));
+}
+
+TEST_F(InboxTest, IsKeptForTheNextProcess) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  say("by me", {{"agent", "ann"}});
+  for (int i = 0; i < 150; ++i) say("m" + std::to_string(i), {{"mentions", Json::Array{"ann"}}});
+  EXPECT_EQ(taken().size(), 150U);
+  ASSERT_TRUE(inbox_->is_to_be_saved());
+  ASSERT_TRUE(inbox_->save());
+  EXPECT_FALSE(inbox_->is_to_be_saved());
+  const std::string lines = inbox_->lines();
+  again();
+  say("reply", {{"parent", "by me"}});
+  EXPECT_EQ(taken().size(), 151U);
+  EXPECT_FALSE(inbox_->is_to_be_saved()) << "only one was looked at";
+  EXPECT_TRUE(inbox_->lines().starts_with(lines));
+  EXPECT_THAT(inbox_->lines().substr(lines.size()), HasSubstr("\"reply\""));
+}
+
+TEST_F(InboxTest, ADamagedFileIsNotRead) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  for (int i = 0; i < 150; ++i) say("m" + std::to_string(i), {{"mentions", Json::Array{"ann"}}});
+  EXPECT_EQ(taken().size(), 150U);
+  ASSERT_TRUE(inbox_->save());
+  for (const auto& file : std::filesystem::directory_iterator(directory_ / "inbox"))
+    std::ofstream(file.path()) << "playfs-inbox 1 ann\nlooked messages x\nentry messages 7 mention \n\xff\nentry";
+  again();
+  EXPECT_EQ(taken().size(), 150U);
+}
+
+TEST_F(InboxTest, WhatTheCacheHasLostIsAskedForOnce) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  say("kept", {{"mentions", Json::Array{"ann"}}});
+  say("lost", {{"mentions", Json::Array{"ann"}}});
+  const Inbox::Lists all = lists();
+  records_->forget_record(client_->site(), "messages", "lost");
+  const auto missing = inbox_->take(all, {});
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_EQ(missing[0].id, "lost");
+  EXPECT_THAT(ids(), ElementsAre("kept"));
+  EXPECT_FALSE(inbox_->has_taken(all));
+  Answer<RecordTextPtr> answer;
+  site_->record_text("messages", "lost", {}, answer.callback());
+  run();
+  EXPECT_THAT(inbox_->take(all, {}), IsEmpty());
+  EXPECT_THAT(ids(), ElementsAre("kept", "lost"));
+  EXPECT_TRUE(inbox_->has_taken(all));
+}
+
+TEST_F(InboxTest, WhatTheServiceDoesNotHaveIsNotAskedForAgain) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  say("gone", {{"mentions", Json::Array{"ann"}}});
+  const Inbox::Lists all = lists();
+  records_->forget_record(client_->site(), "messages", "gone");
+  const auto missing = inbox_->take(all, {});
+  ASSERT_EQ(missing.size(), 1U);
+  inbox_->is_gone(missing[0]);
+  EXPECT_THAT(inbox_->take(all, {}), IsEmpty());
+  EXPECT_TRUE(inbox_->has_taken(all));
+}
+
+TEST_F(InboxTest, StrangersFillNoMemory) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  const std::string long_text(12'000, 'x');
+  for (int i = 0; i < 300; ++i) say("m" + std::to_string(i), {{"mentions", Json::Array{"ann"}}, {"body", long_text}});
+  EXPECT_EQ(taken().size(), 300U);
+  EXPECT_LE(inbox_->lines().size(), Inbox::kMostBytes);
+  EXPECT_TRUE(inbox_->is_cut());
+  EXPECT_THAT(inbox_->lines(), HasSubstr("\"m299\""));
+  EXPECT_TRUE(inbox_->lines().starts_with("{"));
+  EXPECT_TRUE(inbox_->lines().ends_with("}\n"));
+}
+
+TEST_F(InboxTest, OnlyTheNewestEntriesAreKept) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  for (std::size_t i = 0; i < Inbox::kMost + 5; ++i) say(std::to_string(i), {{"mentions", Json::Array{"ann"}}});
+  EXPECT_EQ(taken().size(), Inbox::kMost);
+  EXPECT_FALSE(inbox_->find("4"));
+  EXPECT_TRUE(inbox_->find("5"));
+  EXPECT_TRUE(inbox_->is_cut());
+}
+
+TEST_F(InboxTest, NobodyHasNone) {
+  Inbox nobody(*site_, "", directory_ / "inbox");
+  say("x", {{"agent", ""}, {"mentions", Json::Array{""}}});
+  EXPECT_THAT(nobody.take(lists(), {}), IsEmpty());
+  EXPECT_THAT(nobody.entries(), IsEmpty());
+}
+
+TEST(InboxMarksTest, AreForOneVersion) {
+  test::TemporaryDirectory directory;
+  InboxMarks marks(directory / "inbox", "ann"), other(directory / "inbox", "ann"), of_bob(directory / "inbox", "bob");
+  ASSERT_TRUE(marks.mark("a b\n%", {5}, true));
+  EXPECT_TRUE(marks.is_seen("a b\n%", {5}));
+  EXPECT_FALSE(marks.is_seen("a b\n%", {6})) << "it came again";
+  EXPECT_FALSE(other.is_seen("a b\n%", {5}));
+  ASSERT_TRUE(other.refresh());
+  EXPECT_TRUE(other.is_seen("a b\n%", {5}));
+  ASSERT_TRUE(of_bob.refresh());
+  EXPECT_FALSE(of_bob.is_seen("a b\n%", {5}));
+  ASSERT_TRUE(other.mark("a b\n%", {5}, false));
+  ASSERT_TRUE(marks.refresh());
+  EXPECT_FALSE(marks.is_seen("a b\n%", {5}));
+}
+
+TEST(InboxMarksTest, AreBounded) {
+  test::TemporaryDirectory directory;
+  InboxMarks marks(directory / "inbox", "ann");
+  ASSERT_TRUE(marks.mark("first", {1}, true));
+  std::string path;
+  for (const auto& file : std::filesystem::directory_iterator(directory / "inbox"))
+    if (file.path().extension() == ".seen") path = file.path();
+  {
+    std::ofstream file(path, std::ios::app);
+    for (std::size_t i = 0; i < InboxMarks::kMost + 10; ++i) file << "+" << 10 + i << " id" << i << "\n";
+  }
+  ASSERT_TRUE(marks.mark("last", {1'000'000}, true));
+  EXPECT_FALSE(marks.is_seen("first", {1}));
+  EXPECT_FALSE(marks.is_seen("id0", {10}));
+  EXPECT_TRUE(marks.is_seen("id20000", {20'010}));
+  EXPECT_TRUE(marks.is_seen("last", {1'000'000}));
+}
+
+TEST(InboxMarksTest, ADamagedLineIsSkipped) {
+  test::TemporaryDirectory directory;
+  InboxMarks marks(directory / "inbox", "ann");
+  ASSERT_TRUE(marks.mark("kept", {5}, true));
+  for (const auto& file : std::filesystem::directory_iterator(directory / "inbox"))
+    if (file.path().extension() == ".seen")
+      std::ofstream(file.path(), std::ios::app) << "\n+\n+x y\n+7\n*7 z\n+7 %zz\n+8 good\n+9 cut";
+  ASSERT_TRUE(marks.mark("more", {5}, true));
+  for (const char* id : {"kept", "more"}) EXPECT_TRUE(marks.is_seen(id, {5}));
+  EXPECT_TRUE(marks.is_seen("good", {8}));
+  for (const char* id : {"y", "z", "cut"}) EXPECT_FALSE(marks.is_seen(id, {0}));
+}
+
+}  // namespace
+}  // namespace playfs::content
