@@ -10,7 +10,7 @@ namespace playfs::app {
 
 namespace {
 
-struct Listing {
+struct TreeListing {
   runtime::ClientStack& stack;
   RevisionTreePtr revision;
   const ListArguments& arguments;
@@ -19,7 +19,7 @@ struct Listing {
 
 const char* type_of(const FileEntry& entry) { return entry.mode == FileMode::symlink ? "symlink" : "file"; }
 
-Status list_file(CommandContext& context, Listing& listing, const std::string& path, const FileEntry& entry) {
+Status list_file(CommandContext& context, TreeListing& listing, const std::string& path, const FileEntry& entry) {
   bool sized = context.out.json() || listing.arguments.details;
   std::uint64_t size = 0;
   if (sized) {
@@ -34,7 +34,7 @@ Status list_file(CommandContext& context, Listing& listing, const std::string& p
   return {};
 }
 
-Status list_directory(CommandContext& context, Listing& listing, const std::string& path,
+Status list_directory(CommandContext& context, TreeListing& listing, const std::string& path,
                       const Tree::Directory& directory) {
   for (const auto& [name, child] : directory.children) {
     std::string whole = path.empty() ? name : path + "/" + name;
@@ -77,7 +77,7 @@ Result<ExitCode> list(CommandContext& context, const ListArguments& arguments) {
   PLAYFS_TRY(auto stack, context.open_client_stack());
   if (arguments.what.empty()) return list_projects(context, *stack);
   PLAYFS_TRY(RevisionTreePtr revision, find_revision(*stack, arguments.what));
-  Listing listing{*stack, revision, arguments, {}};
+  TreeListing listing{*stack, revision, arguments, {}};
   std::string path = normal_path(arguments.path);
   if (const FileEntry* file = revision->tree.file_at(path)) {
     PLAYFS_CHECK(list_file(context, listing, path, *file));
