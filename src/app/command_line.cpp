@@ -24,6 +24,7 @@ constexpr const char* kOverview =
   playfs update | merge REV         bring in what others have published
   playfs branches                   list revisions beside head that nobody has merged
   playfs thread list | show ID      read what others say; playfs post THREAD answers
+  playfs inbox                      what is new for you: mentions, replies, answers
   playfs search TEXT                find it in threads, mail, projects and revisions
   playfs login | whoami             sign in; under which name you write
   playfs umount DIR                 unmount; unpublished changes stay staged
@@ -388,9 +389,23 @@ class Parser {
 
   void add_care() {
     std::shared_ptr<WatchArguments> w;
-    auto* watch_command = command("watch", "Follow events in a mount or project, as lines of JSON",
-                                  "  playfs watch\n  playfs watch ~/play/projects/ID", watch, w);
+    auto* watch_command =
+        command("watch", "Follow events in a mount or project, as lines of JSON",
+                "  playfs watch\n"
+                "  playfs watch ~/play/projects/ID\n"
+                "  playfs watch --thread ID\n"
+                "  playfs watch --mentions | jq .body     what is for you, as in inbox/\n"
+                "\n"
+                "Threads and messages are told of by services that tell of changes; the inbox by any.",
+                watch, w);
     watch_command->add_option("PATH", w->path, "A path in the mount (default: the working directory)");
+    auto* thread = watch_command->add_option("--thread", w->thread, "Only events about this thread")->type_name("ID");
+    auto* project = watch_command->add_option("--project", w->project, "Only events about this project")
+                        ->type_name("ID")
+                        ->excludes(thread);
+    watch_command->add_flag("--mentions", w->mentions, "Instead, the messages and mail that enter your inbox")
+        ->excludes(thread)
+        ->excludes(project);
     watch_command->add_option("-n,--limit", w->limit, "Exit after N events")->type_name("N");
 
     std::shared_ptr<CacheArguments> c;

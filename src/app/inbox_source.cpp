@@ -1,6 +1,5 @@
 #include "app/inbox_source.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -8,11 +7,12 @@
 #include <filesystem>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "app/json_fields.h"
 #include "app/lookup.h"
+#include "app/mount_status.h"
 #include "base/await.h"
-#include "base/fd.h"
 #include "content/inbox.h"
 #include "content/inbox_marks.h"
 #include "wire/json.h"
@@ -33,9 +33,8 @@ class InboxOfMount final : public InboxSource {
   explicit InboxOfMount(std::string mount_point) : top_(std::move(mount_point)), inbox_(top_ + "/inbox") {}
 
   Result<std::vector<Entry>> entries(bool all) override {
-    // Opened before the entries are read: what comes later makes it grow.
-    file_ = UniqueFd(::open((inbox_ + "/messages.ndjson").c_str(), O_RDONLY | O_CLOEXEC));
-    size_ = size();
+    // Before the entries are read: what comes later changes it.
+    seen_ = look();
     std::vector<Entry> found;
     if (all) PLAYFS_CHECK(list("/seen", true, found));
     PLAYFS_CHECK(list("/new", false, found));
@@ -58,19 +57,23 @@ class InboxOfMount final : public InboxSource {
     auto document = read_json_object(top_ + "/threads/" + thread + "/thread.json");
     return document ? text_of(*document, "title") : std::string();
   }
-  /// An open file is looked at without a request; the name is looked up again by the next entries().
+  /// Nothing is kept open, which would keep the mount from being unmounted.
   void wait(std::chrono::milliseconds most) override {
     const auto end = std::chrono::steady_clock::now() + most;
-    while (size() == size_ && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kLookEvery);
+    const auto every = is_told_of_changes(top_) ? kLookEvery : std::chrono::milliseconds(kAskEvery);
+    do std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(every, most));
+    while (look() == seen_ && std::chrono::steady_clock::now() < end);
   }
 
  private:
   [[nodiscard]] std::string path_of(const Entry& entry) const {
     return inbox_ + (entry.is_seen ? "/seen/" : "/new/") + entry.id + std::string(kEnding);
   }
-  [[nodiscard]] std::int64_t size() const {
+  /// What changes when something comes; a file that gets too long is replaced.
+  [[nodiscard]] std::pair<ino_t, off_t> look() const {
     struct stat now {};
-    return file_ && ::fstat(file_.get(), &now) == 0 ? now.st_size : -1;
+    return ::stat((inbox_ + "/messages.ndjson").c_str(), &now) == 0 ? std::pair(now.st_ino, now.st_size)
+                                                                    : std::pair<ino_t, off_t>();
   }
   Status list(const char* folder, bool is_seen, std::vector<Entry>& found) const {
     std::error_code problem;
@@ -84,8 +87,7 @@ class InboxOfMount final : public InboxSource {
   }
 
   const std::string top_, inbox_;
-  UniqueFd file_;
-  std::int64_t size_ = -1;
+  std::pair<ino_t, off_t> seen_;
 };
 
 class InboxOfSite final : public InboxSource {
@@ -170,7 +172,7 @@ Result<std::unique_ptr<InboxSource>> inbox_of_site(CommandContext& context, cons
   if (wakes) stack->site().use_events(stack->random());
   PLAYFS_TRY(std::string state, stack->state_directory());
   std::unique_ptr<InboxSource> source =
-      std::make_unique<InboxOfSite>(std::move(stack), agent, state + content::kInboxState);
+      std::make_unique<InboxOfSite>(std::move(stack), agent, state + runtime::kMountState + content::kInboxState);
   return source;
 }
 

@@ -49,4 +49,9 @@ Result<MountStatus> read_mount_status(const std::string& mount_point) {
   return status;
 }
 
+bool is_told_of_changes(const std::string& mount_point) {
+  auto status = read_json_object(mount_point + "/.playfs/status.json");
+  return status && text_of(*status, "events") == "live";
+}
+
 }  // namespace playfs::app

@@ -1,4 +1,4 @@
-// A mount's own status, for umount: read from its files, through the kernel like any other client. Blocking.
+// A mount's own status: read from its files, through the kernel like any other client. Blocking.
 #pragma once
 
 #include <sys/types.h>
@@ -25,5 +25,8 @@ struct MountStatus {
 };
 
 Result<MountStatus> read_mount_status(const std::string& mount_point);
+
+/// Whether its service tells it of changes, so that looking at its files sends no request.
+bool is_told_of_changes(const std::string& mount_point);
 
 }  // namespace playfs::app

@@ -32,6 +32,9 @@ inline constexpr std::chrono::seconds kKeyTakenUp{5};
 /// Requests to `source`, over the network. REQUIRES: it is a host.
 Result<std::unique_ptr<net::Transport>> open_transport(const Source& source, const Settings& settings);
 
+/// Below ClientStack::state_directory(): what mounts keep, and commands beside them.
+inline constexpr const char* kMountState = "/work";
+
 class ClientStack {
  public:
   /// Opens (and creates) the cache and an embedded playground's store; sends nothing. Clock and random must outlive it.

@@ -277,6 +277,7 @@ class Hostile(Inbox):
         def rename(method, path, headers, body, ask):
             if '/messages?' not in path:
                 return None
+            del headers['Accept-Encoding']
             page = json.loads(ask()[2])
             for record in page['records']:
                 record['id'] = named[record['id']]

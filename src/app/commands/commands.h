@@ -158,7 +158,10 @@ Result<ExitCode> api(CommandContext& context, const ApiArguments& arguments);
 
 struct WatchArguments {
   std::string path = ".";
-  std::uint64_t limit = 0;  ///< 0: until the mount ends
+  std::optional<std::string> thread;   ///< only events about this thread
+  std::optional<std::string> project;  ///< only events about this project; none: that of the path, if any
+  bool mentions = false;               ///< instead: what enters the inbox
+  std::uint64_t limit = 0;             ///< 0: until the mount ends
 };
 Result<ExitCode> watch(CommandContext& context, const WatchArguments& arguments);
 

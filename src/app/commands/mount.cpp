@@ -158,7 +158,7 @@ Status serve_mount(CommandContext& context, const Plan& plan, Ready ready) {
   PLAYFS_TRY(auto stack, runtime::ClientStack::open(plan.source, context.settings, context.places, context.io.clock,
                                                     context.io.random));
   PLAYFS_TRY(std::string state, stack->state_directory());
-  state += "/work";
+  state += runtime::kMountState;
   PLAYFS_CHECK(make_private_directory(state));
   stack->site().use_events(stack->random());
   vfs::MountFileSystem playground(stack->site(), stack->clock(), stack->executor(), stack->random(),

@@ -1,4 +1,5 @@
-// playfs watch: prints the events of a mount as they happen: moved heads, publications, outages.
+// playfs watch: prints the events of a mount as they happen: moved heads, publications, messages, outages; or what
+// enters its inbox.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,8 +10,10 @@
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
+#include "app/mount_status.h"
 #include "app/mounted.h"
 #include "base/fd.h"
+#include "model/path.h"
 #include "vfs/control/growing_file.h"
 #include "wire/json.h"
 
@@ -21,6 +24,8 @@ namespace {
 constexpr std::size_t kLargestLog = 16 << 20;
 /// Polled, since a FUSE file system cannot send inotify events for its files.
 constexpr std::chrono::milliseconds kLookEvery{300};
+/// A look at the inbox of a service that does not tell of changes sends requests.
+constexpr std::chrono::seconds kAskEvery{3};
 
 std::string last_line(const std::string& text) {
   if (text.size() < 2) return text;
@@ -28,7 +33,7 @@ std::string last_line(const std::string& text) {
   return end_of_previous == std::string::npos ? text : text.substr(end_of_previous + 1);
 }
 
-/// The events file of a mount, read again when it has changed.
+/// The events file of a mount, or its inbox, read again when it has changed.
 class Events {
  public:
   explicit Events(std::string path) : path_(std::move(path)) {}
@@ -54,19 +59,36 @@ class Events {
   std::string last_;
 };
 
-bool is_about(const std::string& line, const std::string& project) {
-  if (project.empty()) return true;
+/// An event that names no record, such as an outage, concerns everybody.
+bool is_about(const std::string& line, const WatchArguments& wanted, const std::string& project) {
+  if (!wanted.thread && project.empty()) return true;
   auto event = wire::parse_json(line);
   const JsonObject* fields = event ? event->object() : nullptr;
-  // An event without a project, such as an outage, concerns all of them.
-  return fields == nullptr || fields->find("project") == nullptr || text_of(*fields, "project") == project;
+  if (fields == nullptr) return true;
+  const std::string kind = text_of(*fields, "kind"), id = text_of(*fields, "id");
+  if (wanted.thread) {
+    if (kind == "thread") return id == *wanted.thread;
+    return kind == "message" ? text_of(*fields, "thread") == *wanted.thread
+                             : id.empty() && fields->find("project") == nullptr;
+  }
+  if (kind == "project") return id == project;
+  return fields->find("project") == nullptr ? id.empty() : text_of(*fields, "project") == project;
 }
 
-/// The mount polls heads only of projects in use, so a watcher counts as a user.
-void use(const MountedPlace& place) {
+/// The mount follows only what is in use, so a watcher counts as a user.
+void use(const MountedPlace& place, const WatchArguments& wanted, const std::string& project) {
   std::array<char, 4096> ignored{};
-  if (!place.project.empty())
-    std::ignore = readlink((place.project_directory + "/head").c_str(), ignored.data(), ignored.size());
+  struct stat attributes {};
+  const std::string directory = wanted.project ? place.mount_point + "/projects/" + project : place.project_directory;
+  if (!project.empty()) std::ignore = readlink((directory + "/head").c_str(), ignored.data(), ignored.size());
+  if (wanted.thread)
+    std::ignore = stat((place.mount_point + "/threads/" + *wanted.thread + "/thread.json").c_str(), &attributes);
+}
+
+/// The id becomes part of a path.
+Status check_id(const std::optional<std::string>& id, const char* what) {
+  if (!id || !why_not_a_component(*id)) return {};
+  return fail(ErrorCode::invalid_argument, std::string("'") + *id + "' is not the id of a " + what);
 }
 
 }  // namespace
@@ -75,12 +97,15 @@ Result<ExitCode> watch(CommandContext& context, const WatchArguments& arguments)
   const std::string path = context.io.absolute(arguments.path);
   PLAYFS_TRY(auto place, find_mount(path));
   if (!place) return fail(ErrorCode::not_found, path + " is not in a playfs mount", "playfs mount DIR");
-  Events events(place->mount_point + "/.playfs/events");
+  PLAYFS_CHECK(check_id(arguments.thread, "thread"));
+  PLAYFS_CHECK(check_id(arguments.project, "project"));
+  const std::string project = arguments.thread ? "" : arguments.project.value_or(place->project);
+  Events events(place->mount_point + (arguments.mentions ? "/inbox/messages.ndjson" : "/.playfs/events"));
   PLAYFS_CHECK(events.more());
   context.out.note("Watching " + safe(place->mount_point) + ".");
   std::uint64_t printed = 0;
   for (;;) {
-    use(*place);
+    if (!arguments.mentions) use(*place, arguments, project);
     auto fresh = events.more();
     if (!fresh) {
       context.out.note("The mount has ended.");
@@ -90,13 +115,14 @@ Result<ExitCode> watch(CommandContext& context, const WatchArguments& arguments)
       const std::size_t end = std::min(fresh->find('\n', begin), fresh->size());
       const std::string line = fresh->substr(begin, end - begin);
       begin = end + 1;
-      if (!is_about(line, place->project)) continue;
+      if (!arguments.mentions && !is_about(line, arguments, project)) continue;
       context.out.bytes(safe_json(line) + "\n");
       if (++printed == arguments.limit) return ExitCode::done;
     }
     context.io.out.flush();
     if (!context.io.out) return ExitCode::failed;
-    std::this_thread::sleep_for(kLookEvery);
+    const bool asks = arguments.mentions && !is_told_of_changes(place->mount_point);
+    std::this_thread::sleep_for(asks ? std::chrono::milliseconds(kAskEvery) : kLookEvery);
   }
 }
 

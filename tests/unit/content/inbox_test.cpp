@@ -70,7 +70,8 @@ TEST_F(InboxTest, HasWhatIsForMe) {
   EXPECT_EQ(inbox_->find("reply")->why, ForMe::reply);
   EXPECT_EQ(inbox_->find("in mine")->why, ForMe::own_thread);
   EXPECT_EQ(inbox_->find("mail")->collection, "domain_mail");
-  EXPECT_EQ(std::count(inbox_->lines().begin(), inbox_->lines().end(), '\n'), 4);
+  const std::string lines = inbox_->lines();
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 4);
 }
 
 TEST_F(InboxTest, AMessageWaitsForItsThread) {

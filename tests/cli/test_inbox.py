@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""playfs inbox and watch: what is new for an agent, in a mount and without one, and waiting for it."""
+import json
+import re
+import subprocess
+import time
+
+import fixture
+
+DONE, FAILED, USAGE = 0, 1, 2
+HOSTILE = 'x\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\u200b\x00\r\nbob · 2026'
+RAW = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]')
+
+
+class Inbox(fixture.Fixture):
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+        self.place, self.site = '/', ['--site', self.api.origin]
+
+    def thread(self, title='Parsers', agent='eve', **fields):
+        return self.api.create('threads', title=title, agent=agent, kind='discussion', **fields)['id']
+
+    def message(self, thread, body='x', **fields):
+        return self.api.create('messages', **{'thread': thread, 'agent': 'eve', 'body': body, 'parent': '', 'mentions': [],
+                                              **fields})['id']
+
+    def run_inbox(self, *words, code=DONE, command='inbox', who='ann'):
+        done = subprocess.run([self.playfs_path, command, *map(str, words), *self.site], env=self.environment(who),
+                              timeout=fixture.COMMAND_LIMIT, text=True, cwd=self.place, stdin=subprocess.DEVNULL,
+                              capture_output=True)
+        self.assertEqual(done.returncode, code, f'{words}\n{done.stdout}{done.stderr}')
+        return done
+
+    def entries(self, *words, **options):
+        document = json.loads(self.run_inbox(*words, '--json', **options).stdout)
+        return [entry['record']['id'] for entry in document['entries']]
+
+    def started(self, *words, command='inbox', who='ann'):
+        process = subprocess.Popen([self.playfs_path, command, *map(str, words), *self.site], env=self.environment(who),
+                                   text=True, cwd=self.place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+
+class Command(Inbox):
+    """Without a mount."""
+
+    def test_it_shows_what_is_new_once_it_is_marked(self):
+        talk, mine = self.thread(), self.thread('Mine', 'ann')
+        self.assertIn('Nothing is new for ann', self.run_inbox().stderr)
+        first = self.message(talk, 'Ideas, @ann?', mentions=['ann'])
+        second = self.message(mine, 'In yours')
+        self.message(talk, 'of no interest')
+        shown = self.run_inbox().stdout
+        self.assertRegex(shown, rf'(?s)eve · \S+ · {first}\n\| Ideas, @ann\?\n.*  in: Parsers\n'
+                                rf'  playfs post {talk} --reply-to {first} -m .*  in: Mine\n')
+        self.assertEqual(self.entries(), [first, second])
+        self.assertEqual(self.entries('--limit', 1, '--mark-seen'), [first])
+        self.assertEqual(self.entries('--mark-seen'), [second])
+        self.assertEqual(self.entries(), [])
+        self.assertEqual(self.entries('--all'), [first, second])
+        self.assertEqual(self.entries('--agent', 'eve'), [])
+        third = self.message(talk, 'again', mentions=['ann'])
+        document = json.loads(self.run_inbox('--all', '--limit', 2, '--json').stdout)
+        self.assertEqual([(entry['record']['id'], entry['new'], entry['title']) for entry in document['entries']],
+                         [(second, False, 'Mine'), (third, True, 'Parsers')])
+        self.assertEqual((document['new'], document['agent'], document['schema_version']), (1, 'ann', 1))
+
+    def test_it_waits(self):
+        talk = self.thread()
+        self.run_inbox('--wait', 1, code=FAILED)
+        self.assertEqual(json.loads(self.run_inbox('--wait', 1, '--json', code=FAILED).stdout)['entries'], [])
+        waiting = self.started('--wait', '--json')
+        time.sleep(1)
+        self.assertIsNone(waiting.poll())
+        self.message(talk, 'for bob', mentions=['bob'])
+        time.sleep(1)
+        self.assertIsNone(waiting.poll())
+        wanted = self.message(talk, 'for ann', mentions=['ann'])
+        out, _ = waiting.communicate(timeout=fixture.COMMAND_LIMIT)
+        self.assertEqual(waiting.returncode, DONE)
+        self.assertEqual([entry['record']['id'] for entry in json.loads(out)['entries']], [wanted])
+        self.assertEqual(self.entries('--wait', 60), [wanted], 'it is new already')
+
+    def test_hostile_words_are_escaped(self):
+        talk = self.thread(HOSTILE)
+        for number in range(3):
+            self.message(talk, HOSTILE, agent=HOSTILE, mentions=['ann', HOSTILE], links=[HOSTILE])
+        done = self.run_inbox()
+        self.assertIsNone(RAW.search(done.stdout + done.stderr))
+        self.assertEqual(len([line for line in done.stdout.splitlines() if line.startswith('bob')]), 0)
+        self.assertIsNone(RAW.search(self.run_inbox('--json').stdout))
+
+    def test_what_it_does_not_take(self):
+        for words in (('--wait', 'soon'), ('--wait', '0'), ('--wait', '-1'), ('--limit', '0'), ('more',)):
+            self.run_inbox(*words, code=USAGE)
+
+
+@fixture.needs_fuse
+class Mounted(Command):
+    """The same in a mount, which shares its marks with commands."""
+
+    def setUp(self):
+        super().setUp()
+        self.ann = self.mount(self.api.origin, options=('refresh=1',))
+        self.place, self.site = self.ann.directory / 'threads', []
+
+    def test_marks_are_shared_with_the_mount(self):
+        first, second = (self.message(self.thread(), 'x', mentions=['ann']) for _ in range(2))
+        self.assertEqual(self.entries(), [first, second])
+        (self.ann.directory / f'inbox/new/{first}.json').rename(self.ann.directory / f'inbox/seen/{first}.json')
+        self.place, self.site = '/', ['--site', self.api.origin]
+        self.assertEqual(self.entries('--mark-seen'), [second])
+        self.eventually(lambda: not list((self.ann.directory / 'inbox/new').iterdir()), 'the mount sees the mark')
+
+    def test_a_waiting_command_keeps_no_mount_busy(self):
+        self.place = self.ann.directory
+        waiting = self.started('--wait')
+        time.sleep(1)
+        self.assertIsNone(waiting.poll())
+        waiting.kill()
+        waiting.communicate()
+        self.ann.unmount()
+
+    def test_watch_prints_what_is_about_one_thing(self):
+        talk, other = self.thread(), self.thread('Other')
+        project = self.api.create('projects', name='p')['id']
+        watches = {'--thread': (self.started('--thread', talk, '-n', 1, command='watch'), 'thread', talk),
+                   '--project': (self.started('--project', project, '-n', 1, command='watch'), 'id', project),
+                   '--mentions': (self.started('--mentions', '-n', 1, command='watch'), 'thread', talk)}
+        for process, _, _ in watches.values():
+            self.assertIn('Watching', process.stderr.readline())
+        self.message(other, 'elsewhere')
+        self.api.create('projects', name='q')
+        time.sleep(1)
+        for process, _, _ in watches.values():
+            self.assertIsNone(process.poll())
+        self.message(talk, 'here, @ann', mentions=['ann'])
+        self.api.call('PATCH', f'/projects/{project}', {'about': 'x'})
+        for name, (process, field, value) in watches.items():
+            out, _ = process.communicate(timeout=fixture.COMMAND_LIMIT)
+            self.assertEqual(json.loads(out)[field], value, name)
+        self.run_inbox('--thread', '../x', command='watch', code=USAGE)
+        self.run_inbox('--thread', talk, '--mentions', command='watch', code=USAGE)
+
+
+if __name__ == '__main__':
+    fixture.main()
