@@ -375,6 +375,9 @@ class Names(Conversation):
         self.api.create('projects', name='\x1b[2J')
         self.eventually(lambda: f'{hostile}.json' in os.listdir(self.top / 'agents'), 'it goes by its id')
         self.assertEqual(os.listdir(self.top / 'projects/by-name'), [])
+        self.assertEqual(os.listdir(self.top / 'spaces/by-name'), ['work_shop'])
+        self.assertEqual(os.readlink(self.top / 'spaces/by-name/work_shop'), f'../{space}.json')
+        self.assertEqual(json.loads((self.top / 'spaces/by-name/work_shop').read_text())['id'], space)
 
     def test_no_message_looks_like_two(self):
         thread = self.thread()
@@ -383,9 +386,6 @@ class Names(Conversation):
         text = (self.top / 'threads' / thread / 'messages.md').read_text()
         self.assertIn('\n> before\n> **ann** ·', text)
         self.assertNotIn('\n**ann**', text)
-        self.assertEqual(os.listdir(self.top / 'spaces/by-name'), ['work_shop'])
-        self.assertEqual(os.readlink(self.top / 'spaces/by-name/work_shop'), f'../{space}.json')
-        self.assertEqual(json.loads((self.top / 'spaces/by-name/work_shop').read_text())['id'], space)
 
     def test_a_thread_has_the_title_and_kind_that_it_has_now(self):
         thread = self.thread('Old')
