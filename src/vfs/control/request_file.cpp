@@ -42,7 +42,8 @@ RequestFile::RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId 
 
 std::shared_ptr<RequestFile> RequestFile::self() { return std::static_pointer_cast<RequestFile>(shared_from_this()); }
 
-NodeAttributes RequestFile::shown(std::uint64_t size) const {
+NodeAttributes RequestFile::shown(std::uint64_t size) {
+  kernel_size_ = size;
   return mount().attributes(ino(), S_IFREG | 0644, size, time_);
 }
 
@@ -62,7 +63,7 @@ void RequestFile::give_name_away() {
 
 Attempt<AttributesReply> RequestFile::attributes(const OperationPtr&) {
   const auto [text, truncated] = own();
-  if (text) return AttributesReply{shown(text->end()), 0};
+  if (text) return AttributesReply{shown(text->empty() ? kernel_size_.load() : text->end()), 0};
   if (truncated) return AttributesReply{shown(0), 0};
   if (!awaited_) return AttributesReply{shown(text_.size()), kEndless};
   return AttributesReply{shown(awaited_->outcome() ? awaited_->document().size() : kSizeToCome), 0};
@@ -128,6 +129,7 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
     }
     if (!completes && !text->watched().tried) return missing(arm(text));
     text->take(offset, data);
+    kernel_size_ = std::max(kernel_size_.load(), text->end());
     op->note(kTaken);
     op->set_outcome(text);
     mount().requests().add(path(), self(), text);

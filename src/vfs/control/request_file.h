@@ -13,6 +13,7 @@
 // for the page that a running write has locked, and hold up all other invalidations.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -49,7 +50,7 @@ class RequestFile final : public Node {
   void refuse(const RequestTextPtr& text, const Error& error);
 
  private:
-  [[nodiscard]] NodeAttributes shown(std::uint64_t size) const;
+  [[nodiscard]] NodeAttributes shown(std::uint64_t size);
   struct Own {
     RequestTextPtr text;  ///< nullptr: nothing was written through this open file
     bool truncated = false;
@@ -71,6 +72,9 @@ class RequestFile final : public Node {
   mutable Mutex mutex_;
   RequestTextPtr own_ PLAYFS_GUARDED_BY(mutex_);
   bool truncated_ PLAYFS_GUARDED_BY(mutex_) = false;
+  /// What the kernel takes the size for. To be told a smaller one, it waits for the page that a running write has
+  /// locked, and the first write waits for the watcher's lookup.
+  std::atomic<std::uint64_t> kernel_size_ = 0;
 };
 
 /// The texts being written or processed in a mount. Thread-safe; its lock is a leaf.
