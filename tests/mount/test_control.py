@@ -105,6 +105,14 @@ class Control(fixture.Fixture):
         self.assertEqual(len(self.outcome(reply)['body']), 11_000)
         self.assertEqual(len(self.api.all('messages')), 2)
 
+    def test_who_writes_over_the_text_without_truncating_it_may_pause(self):
+        (self.top / 'threads/new').write_text('Hello')
+        reply = self.top / 'threads' / self.outcome(self.top / 'threads/new')['id'] / 'reply'
+        for flags in (os.O_WRONLY, os.O_RDWR):
+            self.command(sys.executable, '-c', SLOWLY.replace('os.O_WRONLY | os.O_TRUNC', str(flags)), str(reply),
+                         'part one\n', 'part two\n')
+            self.assertEqual(self.outcome(reply)['body'], 'part one\npart two')
+
     def test_json_is_complete_with_its_last_brace_and_the_write_says_how_it_went(self):
         new = self.top / 'projects/new'
         fd = os.open(new, os.O_WRONLY | os.O_TRUNC)

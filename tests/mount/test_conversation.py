@@ -162,6 +162,24 @@ class Forms(Conversation):
 
 
 @fixture.needs_fuse
+class InOrder(Conversation):
+    """What is written to one file arrives in the order of the closes."""
+
+    def bodies(self):
+        return [message['body'] for message in sorted(self.api.all('messages'), key=lambda each: each['created_at'])]
+
+    def test_what_a_loop_writes(self):
+        reply, sent = self.top / 'threads' / self.thread() / 'reply', [f'm{number}' for number in range(20)]
+        no = b'{"error": "no", "code": "invalid_request", "message": "no"}'
+        refusal = b'HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(no)
+        self.proxy.raw = lambda method, path, headers, body, ask: [refusal + no] if b'"m2"' in body else None
+        self.command('sh', '-c', f'for each in {" ".join(sent)}; do echo $each > {reply}; done')
+        sent.remove('m2')  # a failure keeps nothing else from being sent
+        self.eventually(lambda: len(self.api.all('messages')) == len(sent), 'all arrive')
+        self.assertEqual(self.bodies(), sent)
+
+
+@fixture.needs_fuse
 class OneKey(Conversation):
     """Each request has one Idempotency-Key, whatever is repeated."""
 

@@ -42,7 +42,8 @@ RequestFile::RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId 
 
 std::shared_ptr<RequestFile> RequestFile::self() { return std::static_pointer_cast<RequestFile>(shared_from_this()); }
 
-NodeAttributes RequestFile::shown(std::uint64_t size) const {
+NodeAttributes RequestFile::shown(std::uint64_t size) {
+  kernel_size_ = size;
   return mount().attributes(ino(), S_IFREG | 0644, size, time_);
 }
 
@@ -62,7 +63,7 @@ void RequestFile::give_name_away() {
 
 Attempt<AttributesReply> RequestFile::attributes(const OperationPtr&) {
   const auto [text, truncated] = own();
-  if (text) return AttributesReply{shown(text->end()), 0};
+  if (text) return AttributesReply{shown(text->empty() ? kernel_size_.load() : text->end()), 0};
   if (truncated) return AttributesReply{shown(0), 0};
   if (!awaited_) return AttributesReply{shown(text_.size()), kEndless};
   return AttributesReply{shown(awaited_->outcome() ? awaited_->document().size() : kSizeToCome), 0};
@@ -128,11 +129,13 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
     }
     if (!completes && !text->watched().tried) return missing(arm(text));
     text->take(offset, data);
+    kernel_size_ = std::max(kernel_size_.load(), text->end());
     op->note(kTaken);
     op->set_outcome(text);
     mount().requests().add(path(), self(), text);
     if (!completes && !text->watched().armed) begin_after_a_pause(text);
     if (!completes) return data.size();
+    mount().requests().settle(path());
     begin(text);
   }
   // A complete JSON object: nothing can follow, so the write's errno can report the outcome.
@@ -200,20 +203,22 @@ void RequestFile::begin_after_a_pause(const RequestTextPtr& text) {
 }
 
 void RequestFile::begin(const RequestTextPtr& text) {
-  if (!text->start()) return;
+  if (!mount().requests().start(text, mount().clock().wall())) return;
   mount().soon([self = self(), text] { self->run(text); });
 }
 
 void RequestFile::run(const RequestTextPtr& text) {
   auto whole = text->whole();
   if (!whole) return finish(text, fail(std::move(whole).error()));
+  auto op = std::make_shared<Operation>(text->writer());
+  op->hold(kRequestText, std::make_shared<const RequestTextPtr>(text));
   auto attempt = as_attempt([self = self(), bytes = std::move(*whole)](const OperationPtr& op) mutable {
     return self->request_.run(op, std::move(bytes));
   });
   auto reply = [self = self(), text](Result<RequestAnswer> result) { self->finish(text, std::move(result)); };
   drive<RequestAnswer>(
-      mount(), Counted::write, std::make_shared<Operation>(text->writer()), std::move(attempt),
-      [self = self()] { return self->path(); }, Reply<RequestAnswer>(std::move(reply)));
+      mount(), Counted::write, std::move(op), std::move(attempt), [self = self()] { return self->path(); },
+      Reply<RequestAnswer>(std::move(reply)));
 }
 
 void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> result) {
@@ -257,6 +262,23 @@ void RequestsUnderWay::remove(const RequestTextPtr& text) {
   items_.erase(found);
   ++removals_;
   changed_.notify_all();
+}
+
+bool RequestsUnderWay::start(const RequestTextPtr& text, WallTime now) {
+  MutexLock lock(mutex_);
+  last_order_ = std::max(last_order_ + 1, now.nanoseconds);
+  return text->start(last_order_);
+}
+
+RequestTextPtr RequestsUnderWay::running_before(const std::string& path, const RequestTextPtr& text) {
+  RequestTextPtr before;
+  MutexLock lock(mutex_);
+  for (const Item& item : items_) {
+    if (item.path != path || item.text->phase() != RequestText::Phase::running) continue;
+    const std::int64_t order = item.text->order();
+    if (order < text->order() && (!before || order > before->order())) before = item.text;
+  }
+  return before;
 }
 
 CloseWatcher::Watch RequestsUnderWay::expect(const std::shared_ptr<RequestFile>& file) {

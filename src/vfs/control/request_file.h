@@ -13,6 +13,7 @@
 // for the page that a running write has locked, and hold up all other invalidations.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -25,6 +26,9 @@
 #include "vfs/node.h"
 
 namespace playfs::vfs {
+
+/// The operation that runs a request holds its text (a RequestTextPtr) by this name.
+inline constexpr const char* kRequestText = "request text";
 
 class RequestFile final : public Node {
  public:
@@ -49,7 +53,7 @@ class RequestFile final : public Node {
   void refuse(const RequestTextPtr& text, const Error& error);
 
  private:
-  [[nodiscard]] NodeAttributes shown(std::uint64_t size) const;
+  [[nodiscard]] NodeAttributes shown(std::uint64_t size);
   struct Own {
     RequestTextPtr text;  ///< nullptr: nothing was written through this open file
     bool truncated = false;
@@ -71,6 +75,9 @@ class RequestFile final : public Node {
   mutable Mutex mutex_;
   RequestTextPtr own_ PLAYFS_GUARDED_BY(mutex_);
   bool truncated_ PLAYFS_GUARDED_BY(mutex_) = false;
+  /// What the kernel takes the size for. To be told a smaller one, it waits for the page that a running write has
+  /// locked, and the first write waits for the watcher's lookup.
+  std::atomic<std::uint64_t> kernel_size_ = 0;
 };
 
 /// The texts being written or processed in a mount. Thread-safe; its lock is a leaf.
@@ -83,6 +90,11 @@ class RequestsUnderWay {
   void add(const std::string& path, const std::shared_ptr<RequestFile>& file, const RequestTextPtr& text)
       PLAYFS_EXCLUDES(mutex_);
   void remove(const RequestTextPtr& text) PLAYFS_EXCLUDES(mutex_);
+  /// Whether this call started it. Orders follow each other in time, also from one mount to the next.
+  [[nodiscard]] bool start(const RequestTextPtr& text, WallTime now) PLAYFS_EXCLUDES(mutex_);
+  /// The request of that file that was complete just before `text`, and runs; nullptr: it is this one's turn.
+  [[nodiscard]] RequestTextPtr running_before(const std::string& path, const RequestTextPtr& text)
+      PLAYFS_EXCLUDES(mutex_);
 
   /// Allocates an id for a watch of `file`; the watcher's lookup is expected to find that node.
   CloseWatcher::Watch expect(const std::shared_ptr<RequestFile>& file) PLAYFS_EXCLUDES(mutex_);
@@ -91,6 +103,8 @@ class RequestsUnderWay {
   /// The file to return if the lookup comes from the watcher's own thread, else nullptr.
   [[nodiscard]] std::shared_ptr<RequestFile> looked_for_by(pid_t thread) PLAYFS_EXCLUDES(mutex_);
 
+  /// Starts those of `path` whose file was closed.
+  void settle(const std::string& path) PLAYFS_EXCLUDES(mutex_) { settled(&path); }
   /// What a reader of `path` waits for: the last request whose text is complete, else one still being written by
   /// another process or without a watch; nullptr: nothing.
   [[nodiscard]] RequestTextPtr awaited(const std::string& path, pid_t reader) PLAYFS_EXCLUDES(mutex_);
@@ -115,8 +129,9 @@ class RequestsUnderWay {
   mutable Mutex mutex_;
   Condition changed_;
   std::shared_ptr<CloseWatcher> watcher_ PLAYFS_GUARDED_BY(mutex_);
-  std::vector<Item> items_ PLAYFS_GUARDED_BY(mutex_);  ///< in starting order
+  std::vector<Item> items_ PLAYFS_GUARDED_BY(mutex_);  ///< in the order of their first writes
   std::map<CloseWatcher::Watch, Expected> expected_ PLAYFS_GUARDED_BY(mutex_);
+  std::int64_t last_order_ PLAYFS_GUARDED_BY(mutex_) = 0;
   std::uint64_t removals_ PLAYFS_GUARDED_BY(mutex_) = 0;
   CloseWatcher::Watch next_watch_ PLAYFS_GUARDED_BY(mutex_) = 1;
 };

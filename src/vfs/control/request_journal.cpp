@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kLongestFile = 1 << 20;
 constexpr std::string_view kLock = ".lock", kRequest = ".json";
-constexpr std::size_t kNameDigits = 16;
+constexpr std::size_t kNameDigits = 16, kOrderDigits = 19;
 
 std::string text_of(const JournalledRequest& request) {
   Json::Array steps;
@@ -60,6 +60,12 @@ bool is_same(const JournalledRequest& told, const std::string& path, const std::
                                          [](const RequestStep& a, const RequestStep& b) {
                                            return a.collection == b.collection && a.body == b.body;
                                          });
+}
+
+/// Text that sorts like the number.
+std::string in_order(std::int64_t order) {
+  const std::string digits = std::to_string(order);
+  return std::string(kOrderDigits - std::min(kOrderDigits, digits.size()), '0') + digits;
 }
 
 /// The part of a file's name that says whose it is.
@@ -106,7 +112,7 @@ Status RequestJournal::make_room() {
   return {};
 }
 
-Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<RequestStep> steps) {
+Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<RequestStep> steps, std::int64_t order) {
   PLAYFS_CHECK(open());
   std::optional<JournalledRequest> repeated;
   {
@@ -131,7 +137,7 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   for (RequestStep& step : request.steps) step.key = random_.uuid();
   {
     MutexLock lock(mutex_);
-    request.name = own_ + "." + request.steps.front().key + std::string(kRequest);
+    request.name = own_ + "." + in_order(order) + "-" + request.steps.front().key + std::string(kRequest);
     under_way_.insert(request.name);
   }
   if (Status written = record(request); !written) {
@@ -161,12 +167,13 @@ void RequestJournal::end(const JournalledRequest& request) {
 RequestJournal::LeftBehind RequestJournal::left_behind() {
   LeftBehind left;
   std::error_code problem;
-  std::set<std::string> locks, requests;
+  std::set<std::string> locks;
+  std::multimap<std::string, std::string> requests;  // by what follows the owner: in their order
   for (std::filesystem::directory_iterator entry(directory_, problem), last; !problem && entry != last;
        entry.increment(problem)) {
     std::string name = entry->path().filename().string();
     if (name.ends_with(kLock)) locks.insert(std::move(name));
-    else if (name.ends_with(kRequest)) requests.insert(std::move(name));
+    else if (name.ends_with(kRequest)) requests.emplace(name.substr(owner_of(name).size()), std::move(name));
   }
   if (locks.empty() && requests.empty()) return left;
   if (Status opened = open(); !opened) {
@@ -184,11 +191,11 @@ RequestJournal::LeftBehind RequestJournal::left_behind() {
     UniqueFd file(::open(path_of(name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) gone.emplace(owner_of(name), std::move(file));
   }
-  for (const std::string& name : requests) {
+  for (const auto& [rest, name] : requests) {
     const std::string owner = owner_of(name);
     if (owner == own || (!gone.contains(owner) && locks.contains(owner + std::string(kLock)))) continue;
     // Another mount may be doing the same: the rename works for one of them.
-    const std::string taken = own + name.substr(owner.size());
+    const std::string taken = own + rest;
     if (::rename(path_of(name).c_str(), path_of(taken).c_str()) == 0) take(taken, left);
   }
   for (const auto& [owner, file] : gone) ::unlink(path_of(owner + std::string(kLock)).c_str());

@@ -51,16 +51,17 @@ class RequestJournal {
   RequestJournal(std::string directory, const Clock& clock, Random& random)
       : directory_(std::move(directory)), clock_(clock), random_(random) {}
 
-  /// Journals the request, or finds the one that its writer repeats, with its keys and what it has made.
-  [[nodiscard]] Result<JournalledRequest> begin(std::string path, std::vector<RequestStep> steps)
-      PLAYFS_EXCLUDES(mutex_);
+  /// Journals the request, or finds the one that its writer repeats, with its keys and what it has made. `order`
+  /// increases from one request to the next, also from mount to mount.
+  [[nodiscard]] Result<JournalledRequest> begin(std::string path, std::vector<RequestStep> steps,
+                                                std::int64_t order = 0) PLAYFS_EXCLUDES(mutex_);
   /// Journals what has been made so far, and `is_told`.
   [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
   /// It has its outcome.
   void end(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
 
   struct LeftBehind {
-    std::vector<JournalledRequest> requests;  ///< to be sent again
+    std::vector<JournalledRequest> requests;  ///< to be sent again, in their order
     std::vector<JournalledRequest> too_old;   ///< no longer in the journal
   };
   /// Takes over what mounts that are gone have left unfinished.

@@ -133,9 +133,17 @@ bool RequestText::empty() const {
   return bytes_.empty();
 }
 
-bool RequestText::start() {
+bool RequestText::start(std::int64_t order) {
   MutexLock lock(mutex_);
-  return phase_ == Phase::collecting && (phase_ = Phase::running, true);
+  if (phase_ != Phase::collecting) return false;
+  phase_ = Phase::running;
+  order_ = order;
+  return true;
+}
+
+std::int64_t RequestText::order() const {
+  MutexLock lock(mutex_);
+  return order_;
 }
 
 Result<std::string> RequestText::whole() const {

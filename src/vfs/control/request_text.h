@@ -60,8 +60,11 @@ class RequestText {
   [[nodiscard]] std::string bytes(std::uint64_t offset, std::size_t size) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool empty() const PLAYFS_EXCLUDES(mutex_);
 
-  /// Moves from collecting to running; true for the one caller that is to run it.
-  [[nodiscard]] bool start() PLAYFS_EXCLUDES(mutex_);
+  /// Moves from collecting to running; true for the one caller that is to run it. `order`: larger than that of the
+  /// requests of the file that were complete before.
+  [[nodiscard]] bool start(std::int64_t order) PLAYFS_EXCLUDES(mutex_);
+  /// 0 until it is started.
+  [[nodiscard]] std::int64_t order() const PLAYFS_EXCLUDES(mutex_);
   /// The text, if it is acceptable as a request.
   [[nodiscard]] Result<std::string> whole() const PLAYFS_EXCLUDES(mutex_);
   /// `document` is what readers see, errors included. No effect if already done.
@@ -93,6 +96,7 @@ class RequestText {
   const Caller writer_;
   mutable Mutex mutex_;
   Phase phase_ PLAYFS_GUARDED_BY(mutex_) = Phase::collecting;
+  std::int64_t order_ PLAYFS_GUARDED_BY(mutex_) = 0;
   std::optional<std::uint64_t> begin_ PLAYFS_GUARDED_BY(mutex_);  ///< where the text starts in the file: 0, or the old
                                                                   ///< size for `>>`
   std::string bytes_ PLAYFS_GUARDED_BY(mutex_);

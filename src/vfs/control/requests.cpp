@@ -6,6 +6,7 @@
 #include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
+#include "vfs/control/request_file.h"
 #include "vfs/mount.h"
 #include "vfs/published/record_fetches.h"
 #include "wire/json.h"
@@ -169,14 +170,27 @@ Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> reque
   co_return last;
 }
 
-/// Journals and sends. `request` afterwards says what was made.
-Async<RecordPartPtr> send_once(Mount& mount, std::string path, std::vector<RequestStep> steps,
+/// Waits until the requests that were written to the file before have their outcome, whichever it is.
+Async<void> until_its_turn(Mount& mount, std::string path, RequestTextPtr text) {
+  while (RequestTextPtr before = mount.requests().running_before(path, text)) {
+    Fetch until_done = [before](const CancelToken& cancel, Callback<void> done) {
+      before->wait(cancel, std::move(done));
+    };
+    PLAYFS_CO_CHECK(co_await until_done);
+  }
+  co_return Status();
+}
+
+/// Journals at once, and sends when it is its turn. `request` afterwards says what was made.
+Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, std::vector<RequestStep> steps,
                                std::shared_ptr<JournalledRequest> request) {
   for (const RequestStep& step : steps) PLAYFS_CO_CHECK(check_size(step));
-  PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, path, steps, request]() -> Status {
-    PLAYFS_TRY(*request, mount.journal().begin(path, steps));
+  const RequestTextPtr text = *op->held<RequestTextPtr>(kRequestText);
+  PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, path, steps, request, order = text->order()]() -> Status {
+    PLAYFS_TRY(*request, mount.journal().begin(path, steps, order));
     return {};
   }));
+  PLAYFS_AWAIT_CHECK(until_its_turn(mount, std::move(path), text));
   auto sending = send(mount, request);
   co_return co_await sending;
 }
@@ -203,7 +217,7 @@ Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string pa
   std::vector<RequestStep> steps{{collection, std::move(body)}};
   if (is_dry) co_return RequestAnswer{plan_document(steps)};
   auto request = std::make_shared<JournalledRequest>();
-  PLAYFS_AWAIT(const RecordPartPtr part, send_once(mount, std::move(path), std::move(steps), request));
+  PLAYFS_AWAIT(const RecordPartPtr part, send_once(mount, op, std::move(path), std::move(steps), request));
   PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, collection, "told"));
   co_return RequestAnswer{shown_text_of(mount, collection, part->record.id, text_of_record, *part)};
 }
@@ -214,7 +228,7 @@ Async<RequestAnswer> create_thread(Mount& mount, OperationPtr op, std::string pa
   std::vector<RequestStep> steps{{"threads", thread}, {"messages", std::move(message)}};
   if (is_dry) co_return RequestAnswer{plan_document(steps)};
   auto request = std::make_shared<JournalledRequest>();
-  PLAYFS_AWAIT(const RecordPartPtr part, send_once(mount, std::move(path), std::move(steps), request));
+  PLAYFS_AWAIT(const RecordPartPtr part, send_once(mount, op, std::move(path), std::move(steps), request));
   for (const char* collection : {"threads", "messages"})
     PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, collection, std::string("told ") + collection));
   JsonObject made{{"id", request->steps[0].made}};

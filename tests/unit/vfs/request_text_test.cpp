@@ -69,8 +69,9 @@ TEST_F(RequestTextTest, WaitersAreAnsweredOnce) {
   text.wait({}, count);
   source.cancel();
   EXPECT_EQ(interrupted, 1);
-  EXPECT_TRUE(text.start());
-  EXPECT_FALSE(text.start());
+  EXPECT_TRUE(text.start(1));
+  EXPECT_FALSE(text.start(2));
+  EXPECT_EQ(text.order(), 1);
   EXPECT_EQ(code_of(text.may_take(4, "more")), ErrorCode::busy);
   EXPECT_TRUE(text.may_take(4, "\n"));
   text.finish(fail(ErrorCode::busy, "no"), std::string("document"));
