@@ -97,9 +97,18 @@ Async<RequestAnswer> ThreadDirectory::reply(OperationPtr op, std::string text) {
   co_return co_await created;
 }
 
-Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& op, content::Reduce reduce,
-                                                            std::size_t& older) {
+Attempt<ThreadDirectory::ReadingPtr> ThreadDirectory::reading(const OperationPtr& op) {
+  constexpr const char* kReading = "reading";
+  if (auto made = op->held<Reading>(kReading)) return made;
+  const std::uint64_t number = ++readings_;
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
+  auto made = std::make_shared<const Reading>(Reading{number, std::move(list)});
+  op->hold(kReading, made);
+  return made;
+}
+
+Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& op, const ListPtr& list,
+                                                            content::Reduce reduce, std::size_t& older) {
   // Their text comes with the list: a page of it at a time is read again for changes of older ones.
   if (!op->noted(kGoesOn)) mount().site().names_were_shown("messages");
   const std::vector<content::Listed> all = mount().messages_by_thread().of(list, thread_);
@@ -129,10 +138,11 @@ Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const st
   if (is_look) looked();
   PLAYFS_ATTEMPT(RecordPartPtr thread, is_look ? part_here(mount(), op, "threads", thread_, shown_of_message)
                                                : known_part(mount(), op, "threads", thread_, shown_of_message));
+  PLAYFS_ATTEMPT(const ReadingPtr of, reading(op));
   const bool is_for_people = name == "messages.md";
   std::size_t older = 0;
   PLAYFS_ATTEMPT(std::vector<RecordPartPtr> shown,
-                 newest(op, is_for_people ? shown_of_message : line_of_message, older));
+                 newest(op, of->list, is_for_people ? shown_of_message : line_of_message, older));
   if (older > 0 && !told_.exchange(true)) {
     std::string message = "shows only the newest " + std::to_string(shown.size()) + " messages of the thread; " +
                           std::to_string(older) + " older ones are left out";
@@ -150,8 +160,12 @@ Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const st
     if (auto self = std::static_pointer_cast<ThreadDirectory>(weak.lock())) self->looked();
   };
   auto file = children().get<GrowingFile>(
-      name, [&](GrowingFile& growing) { return growing.grow_to(text); },
-      [&] { return std::make_shared<GrowingFile>(mount(), shared_from_this(), name, text, look); });
+      name, [&](GrowingFile& growing) { return growing.grow_to(text, of->number); },
+      [&] { return std::make_shared<GrowingFile>(mount(), shared_from_this(), name, text, of->number, look); });
+  // Who has just written looks for it.
+  const std::string fact = "shown/" + name;
+  if (is_look && !file->shows_its_size() && !op->noted(fact))
+    return missing(until_kernel_knows(mount(), op, file->id(), fact));
   return found(op, file, 0);
 }
 
@@ -161,6 +175,14 @@ void ThreadDirectory::looked() {
   if (follows_.exchange(true)) return;
   mount().listings().given("messages", shared_from_this());
   follow();
+  // A reader may have been stopped for longer than that: it has missed changes of the list, and goes on with its file.
+  read_if_old();
+  listed_anew();
+}
+
+void ThreadDirectory::read_if_old() {
+  if (!mount().site().is_list_fresh("messages"))
+    mount().site().list("messages", mount().gate()->closing(), [](const Result<ListPtr>&) {});
 }
 
 void ThreadDirectory::follow() {
@@ -172,8 +194,7 @@ void ThreadDirectory::follow() {
       follows_ = false;
       return;
     }
-    if (!mount().site().is_list_fresh("messages"))
-      mount().site().list("messages", mount().gate()->closing(), [](const Result<ListPtr>&) {});
+    read_if_old();
     follow();
   });
 }

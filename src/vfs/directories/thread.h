@@ -28,18 +28,29 @@ class ThreadDirectory final : public VirtualDirectory {
 
  private:
   Attempt<LookupResult> messages(const OperationPtr& op, const std::string& name);
+  /// One reading of the list, which a text is made of.
+  struct Reading {
+    std::uint64_t number = 0;  ///< a later one shows what is newer
+    ListPtr list;
+  };
+  using ReadingPtr = std::shared_ptr<const Reading>;
+
+  /// The same one for the whole operation.
+  Attempt<ReadingPtr> reading(const OperationPtr& op);
   /// The newest that are shown, oldest first; `older`: how many before them are left out.
-  Attempt<std::vector<content::RecordPartPtr>> newest(const OperationPtr& op, content::Reduce reduce,
-                                                      std::size_t& older);
-  Attempt<LookupResult> grown(const OperationPtr& op, const std::string& name, std::string text);
+  Attempt<std::vector<content::RecordPartPtr>> newest(const OperationPtr& op, const ListPtr& list,
+                                                      content::Reduce reduce, std::size_t& older);
   Async<RequestAnswer> reply(OperationPtr op, std::string text);
   /// Somebody looks at the messages.
   void looked();
   /// Keeps the list current as long as somebody does.
   void follow();
+  /// Has the list read, if it may be outdated.
+  void read_if_old();
   void grow();
 
   const std::string thread_;
+  std::atomic<std::uint64_t> readings_ = 0;
   std::atomic<bool> told_ = false;  ///< that older messages are left out
   std::atomic<SteadyTime> looked_at_{};
   std::atomic<bool> follows_ = false;
