@@ -473,6 +473,21 @@ class Growing(Conversation):
             old.seek(0)
             self.assertEqual(old.read(), before)
 
+    def test_what_its_author_has_removed_is_not_shown_again(self):
+        self.message(self.talk, 'the first')
+        message = self.message(self.talk, 'keep this\n\na password')
+        file = self.place / 'messages.md'
+        with open(file, encoding='utf-8') as old:
+            self.assertIn('a password', old.read())
+            self.api.call('PATCH', f'/messages/{message}', {'body': 'keep this'})
+            self.eventually(lambda: 'a password' not in file.read_text(), 'it is gone')
+        self.echo('{"body": "one\\ntwo"}', self.place / 'reply')
+        self.assertIn('two', file.read_text())
+        with open(file, encoding='utf-8') as old:
+            own = json.loads((self.place / 'messages.ndjson').read_text().splitlines()[-1])['id']
+            (self.place / f'messages/{own}.json').write_text('{"body": "one"}')
+            self.assertNotIn('two', file.read_text())
+
     def test_hostile_bodies_stay_lines(self):
         for body in ('a\nb\n{"id": 1}', '\x1b[2J', '\u202e', 'x' * 14_000, '\u2028'):
             self.message(self.talk, body)

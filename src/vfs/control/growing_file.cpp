@@ -25,27 +25,36 @@ std::optional<std::string> lines_after(const std::string& text, const std::strin
   return std::nullopt;
 }
 
-GrowingFile::GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text, std::function<void()> looked)
+GrowingFile::GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text, std::uint64_t reading,
+                         std::function<void()> looked)
     : Node(mount, std::move(parent), std::move(name)),
       looked_(std::move(looked)),
       text_(std::move(text)),
+      reading_(reading),
       changed_(mount.clock().wall()),
       shown_size_(text_.size()) {}
 
 std::uint64_t GrowingFile::ino() const { return ino_below(parent()->ino(), name() + "\n" + std::to_string(id())); }
 
-bool GrowingFile::grow_to(const std::string& text) {
+bool GrowingFile::grow_to(const std::string& text, std::uint64_t reading) {
   std::uint64_t before = 0;
   {
     MutexLock lock(mutex_);
-    if (text_.starts_with(text)) return true;  // somebody else was faster
+    if (reading < reading_) return true;
+    reading_ = reading;
     if (!text.starts_with(text_) || text.size() > kLongest) return false;
+    if (text.size() == text_.size()) return true;
     before = text_.size();
     text_ = text;
     changed_ = mount().clock().wall();
   }
   grown(before, text.size());
   return true;
+}
+
+bool GrowingFile::shows_its_size() const {
+  MutexLock lock(mutex_);
+  return shown_size_ >= text_.size();
 }
 
 bool GrowingFile::follow(const std::string& latest) {

@@ -17,13 +17,16 @@ namespace playfs::vfs {
 class GrowingFile final : public Node {
  public:
   /// `looked` is called whenever somebody looks at the file, and must not block.
-  GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text, std::function<void()> looked = {});
+  GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text, std::uint64_t reading = 0,
+              std::function<void()> looked = {});
 
   /// A file that takes over the name of another has a number of its own, by which `tail -F` tells the two apart.
   [[nodiscard]] std::uint64_t ino() const override;
-  /// Grows to `text`. Returns false if that does not begin with what the file has, or is too long: the name should then
-  /// get a new file.
-  [[nodiscard]] bool grow_to(const std::string& text) PLAYFS_EXCLUDES(mutex_);
+  /// Grows to `text`, unless the file shows a later reading. A reading takes its number before it begins. Returns false
+  /// if the text does not begin with what the file has, or is too long: the name should then get a new file.
+  [[nodiscard]] bool grow_to(const std::string& text, std::uint64_t reading) PLAYFS_EXCLUDES(mutex_);
+  /// Whether stat shows the size of what can be read. If not, it will once the kernel has been notified.
+  [[nodiscard]] bool shows_its_size() const PLAYFS_EXCLUDES(mutex_);
 
   /// Appends what `latest` (the log's bounded memory, oldest line first) has beyond this file's end. Returns false if
   /// the file would get too long or has missed lines: the name should then get a new file.
@@ -39,6 +42,7 @@ class GrowingFile final : public Node {
   const std::function<void()> looked_;
   mutable Mutex mutex_;
   std::string text_ PLAYFS_GUARDED_BY(mutex_);
+  std::uint64_t reading_ PLAYFS_GUARDED_BY(mutex_);  ///< the latest that the text is of
   WallTime changed_ PLAYFS_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> shown_size_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vfs/attempt_driver.h"
+#include "vfs/attempt_fetches.h"
 #include "vfs/control/growing_file.h"
 #include "vfs/listings.h"
 #include "vfs/published/list_fetches.h"
@@ -26,13 +27,17 @@ bool GrowingDirectory::grows(const std::string& name) const {
 }
 
 Attempt<LookupResult> GrowingDirectory::growing_file(const OperationPtr& op, const std::string& name,
-                                                     const std::string& text) {
+                                                     const std::string& text, std::uint64_t reading) {
   auto look = [weak = weak_from_this()] {
     if (auto self = std::static_pointer_cast<GrowingDirectory>(weak.lock())) self->looked();
   };
   auto file = children().get<GrowingFile>(
-      name, [&](GrowingFile& growing) { return growing.grow_to(text); },
-      [&] { return std::make_shared<GrowingFile>(mount(), shared_from_this(), name, text, look); });
+      name, [&](GrowingFile& growing) { return growing.grow_to(text, reading); },
+      [&] { return std::make_shared<GrowingFile>(mount(), shared_from_this(), name, text, reading, look); });
+  // Who has just written looks for it.
+  const std::string fact = "shown/" + name;
+  if (!op->noted(kGoesOn) && !file->shows_its_size() && !op->noted(fact))
+    return missing(until_kernel_knows(mount(), op, file->id(), fact));
   return found(op, file, 0);
 }
 
@@ -42,6 +47,15 @@ void GrowingDirectory::looked() {
   if (follows_.exchange(true)) return;
   for (const std::string& collection : collections_) mount().listings().given(collection, shared_from_this());
   follow();
+  // A reader may have been stopped for longer than that: it has missed changes of the lists, and goes on with its file.
+  read_if_old();
+  listed_anew();
+}
+
+void GrowingDirectory::read_if_old() {
+  for (const std::string& collection : collections_)
+    if (!mount().site().is_list_fresh(collection))
+      mount().site().list(collection, mount().gate()->closing(), [](const Result<ListPtr>&) {});
 }
 
 void GrowingDirectory::follow() {
@@ -53,9 +67,7 @@ void GrowingDirectory::follow() {
       follows_ = false;
       return;
     }
-    for (const std::string& collection : collections_)
-      if (!mount().site().is_list_fresh(collection))
-        mount().site().list(collection, mount().gate()->closing(), [](const Result<ListPtr>&) {});
+    read_if_old();
     follow();
   });
 }

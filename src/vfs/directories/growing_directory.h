@@ -23,17 +23,23 @@ class GrowingDirectory : public VirtualDirectory {
   /// nothing but what is new.
   virtual Attempt<LookupResult> growing(const OperationPtr& op, const std::string& name) = 0;
   [[nodiscard]] bool grows(const std::string& name) const;
+  /// A number for a text, taken before what it is made of is read: one with a higher number is newer.
+  [[nodiscard]] std::uint64_t next_reading() { return ++readings_; }
   /// The file of that name, grown to `text`, or a new one.
-  Attempt<LookupResult> growing_file(const OperationPtr& op, const std::string& name, const std::string& text);
+  Attempt<LookupResult> growing_file(const OperationPtr& op, const std::string& name, const std::string& text,
+                                     std::uint64_t reading);
   /// Somebody looks at the files.
   void looked();
 
  private:
   /// Keeps the lists current as long as somebody does.
   void follow();
+  /// Has the lists read, as far as they may be outdated.
+  void read_if_old();
   void grow();
 
   const std::vector<std::string> files_, collections_;
+  std::atomic<std::uint64_t> readings_ = 0;
   std::atomic<SteadyTime> looked_at_{};
   std::atomic<bool> follows_ = false;
   std::atomic<bool> is_due_ = false;

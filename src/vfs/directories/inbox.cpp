@@ -57,7 +57,8 @@ Attempt<LookupResult> InboxDirectory::growing(const OperationPtr& op, const std:
                     "older messages are in threads/"};
     mount().site().events().error(path_below(name), is_nobodys ? nobodys : cut);
   }
-  return growing_file(op, name, inbox.lines());
+  const std::uint64_t reading = next_reading();
+  return growing_file(op, name, inbox.lines(), reading);
 }
 
 MarkedDirectory::MarkedDirectory(Mount& mount, NodePtr parent, std::string name, bool is_seen)

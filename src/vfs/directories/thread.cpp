@@ -104,9 +104,18 @@ Async<RequestAnswer> ThreadDirectory::reply(OperationPtr op, std::string text) {
   co_return co_await created;
 }
 
-Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& op, content::Reduce reduce,
-                                                            std::size_t& older) {
+Attempt<ThreadDirectory::ReadingPtr> ThreadDirectory::reading(const OperationPtr& op) {
+  constexpr const char* kReading = "reading";
+  if (auto made = op->held<Reading>(kReading)) return made;
+  const std::uint64_t number = next_reading();
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
+  auto made = std::make_shared<const Reading>(Reading{number, std::move(list)});
+  op->hold(kReading, made);
+  return made;
+}
+
+Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& op, const ListPtr& list,
+                                                            content::Reduce reduce, std::size_t& older) {
   // Their text comes with the list: a page of it at a time is read again for changes of older ones.
   if (!op->noted(kGoesOn)) mount().site().names_were_shown("messages");
   const std::vector<content::Listed> all = mount().messages_by_thread().of(list, thread_);
@@ -138,8 +147,9 @@ Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std
   const content::Reduce of_thread = is_mbox ? letter_of_record : shown_of_message;
   PLAYFS_ATTEMPT(RecordPartPtr thread, is_look ? part_here(mount(), op, "threads", thread_, of_thread)
                                                : known_part(mount(), op, "threads", thread_, of_thread));
+  PLAYFS_ATTEMPT(const ReadingPtr of, reading(op));
   std::size_t older = 0;
-  PLAYFS_ATTEMPT(std::vector<RecordPartPtr> shown, newest(op, shown_in(name), older));
+  PLAYFS_ATTEMPT(std::vector<RecordPartPtr> shown, newest(op, of->list, shown_in(name), older));
   if (older > 0 && !told_.exchange(true)) {
     std::string message = "shows only the newest " + std::to_string(shown.size()) + " messages of the thread; " +
                           std::to_string(older) + " older ones are left out";
@@ -156,7 +166,7 @@ Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std
     return thread_mbox(shown, {"messages", domain, subject_of(record), text_field(record.fields, "kind")});
   };
   PLAYFS_ATTEMPT(std::string text, rendered(mount(), op, name, bytes, std::move(render)));
-  return growing_file(op, name, text);
+  return growing_file(op, name, text, of->number);
 }
 
 MessagesDirectory::MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)

@@ -26,9 +26,18 @@ class ThreadDirectory final : public GrowingDirectory {
   Attempt<LookupResult> growing(const OperationPtr& op, const std::string& name) override;
 
  private:
+  /// One reading of the list, which a text is made of.
+  struct Reading {
+    std::uint64_t number = 0;  ///< a later one shows what is newer
+    ListPtr list;
+  };
+  using ReadingPtr = std::shared_ptr<const Reading>;
+
+  /// The same one for the whole operation.
+  Attempt<ReadingPtr> reading(const OperationPtr& op);
   /// The newest that are shown, oldest first; `older`: how many before them are left out.
-  Attempt<std::vector<content::RecordPartPtr>> newest(const OperationPtr& op, content::Reduce reduce,
-                                                      std::size_t& older);
+  Attempt<std::vector<content::RecordPartPtr>> newest(const OperationPtr& op, const ListPtr& list,
+                                                      content::Reduce reduce, std::size_t& older);
   Async<RequestAnswer> reply(OperationPtr op, std::string text);
 
   const std::string thread_;

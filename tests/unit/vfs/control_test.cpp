@@ -204,6 +204,20 @@ TEST(Control, TheMountTellsOfItself) {
   EXPECT_THAT(*mount.read_file("README.md"), HasSubstr("projects/ID/commit"));
 }
 
+TEST(Control, WhoLooksAtAThreadGetsTheSizeOfAllThatIsThere) {
+  Service service;
+  const std::string thread = service.create("threads", {{"title", "t"}, {"agent", "a"}, {"kind", "help"}}).id;
+  Mounted mount(service);
+  for (int number = 0; number < 20; ++number) {
+    service.create("messages",
+                   {{"thread", thread}, {"parent", ""}, {"agent", "a"}, {"body", "b" + std::to_string(number)}});
+    const Entry file = mount.walk("threads/" + thread + "/messages.ndjson").value();
+    const std::string text = mount.read(file.node).value();
+    EXPECT_THAT(text, HasSubstr("b" + std::to_string(number)));
+    EXPECT_EQ(file.attributes.size, text.size()) << "readers stop there";
+  }
+}
+
 TEST(Control, ALogGrowsInPlace) {
   Service service;
   Mounted mount(service);
