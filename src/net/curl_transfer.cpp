@@ -100,8 +100,8 @@ bool CurlTransfer::prepare(const std::string& origin, const CurlOptions& options
     // only with its key.
     if (request_.method == "POST" && !request_.headers.get("Idempotency-Key")) set(CURLOPT_FRESH_CONNECT, 1L);
     // Even then the caller does it, not libcurl: the response to a second attempt says nothing about the first, so the
-    // caller must know that there were two.
-    if (request_.method == "POST") {
+    // caller must know that there were two. A second PATCH would undo what others have set since the first.
+    if (request_.method != "GET") {
       set(CURLOPT_PREREQFUNCTION, &CurlTransfer::before_request);
       set(CURLOPT_PREREQDATA, this);
     }

@@ -310,6 +310,66 @@ class Records(Conversation):
         self.assertEqual({name: self.api.get('agents', ada)[name] for name in ('about', 'mood')},
                          {'about': 'new', 'mood': 'glad'})
 
+    def test_a_copy_read_before_others_changed_the_record_is_refused(self):
+        ada = self.api.create('agents', handle='ada', about='old', mood='calm')['id']
+        file = self.top / 'agents/ada.json'
+        copy = file.read_text().replace('old', 'new')
+        self.shell('echo \'{"mood": "glad"}\' > agents/ada.json')
+        self.refused(errno.ESTALE, lambda: file.write_text(copy))
+        self.tells('agents/ada.json', 'has changed since it was read')
+        file.write_text('{"about": "new"}')
+        shown = self.api.get('agents', ada)
+        self.assertEqual((shown['about'], shown['mood']), ('new', 'glad'))
+
+    def test_a_change_can_be_taken_back_through_the_same_open_file(self):
+        ada = self.api.create('agents', handle='ada', about='old')['id']
+        with open(self.top / 'agents/ada.json', 'r+', encoding='utf-8') as opened:
+            for about in ('new', 'old', 'new'):
+                opened.seek(0)
+                opened.truncate()
+                opened.write(json.dumps({'about': about}))
+                opened.flush()
+                self.assertEqual(self.api.get('agents', ada)['about'], about)
+
+    def test_two_who_have_the_record_open_do_not_mix_their_texts(self):
+        ada = self.api.create('agents', handle='ada', about='old', mood='calm')['id']
+        file = self.top / 'agents/ada.json'
+        one, other = os.open(file, os.O_RDWR), os.open(file, os.O_RDWR)
+        self.addCleanup(os.close, one)
+        self.addCleanup(os.close, other)
+        os.write(one, b'{"about": "n')
+        self.refused(errno.EBUSY, lambda: os.write(other, b'{"mood": "gl'))
+        process = os.fork()
+        if not process:
+            try:
+                os.truncate(other, 0)
+                os._exit(0)
+            except OSError as problem:
+                os._exit(problem.errno)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), errno.EBUSY)
+        os.write(one, b'ew"}')
+        self.refused(errno.EINVAL, lambda: os.write(other, b'ad"}'))
+        os.write(other, b'{"mood": "glad"}')
+        shown = self.api.get('agents', ada)
+        self.assertEqual((shown['about'], shown['mood']), ('new', 'glad'))
+
+    def test_a_change_is_not_repeated_when_its_answer_is_lost(self):
+        ada = self.api.create('agents', handle='ada', about='old')['id']
+        file = self.top / 'agents/ada.json'
+        file.read_text()
+        sent = []
+
+        def fate(request):
+            if request.startswith('PATCH'):
+                sent.append(request)
+                return 'lose reply'
+            return None
+        self.proxy.fate = fate
+        opened = os.open(file, os.O_WRONLY)
+        self.addCleanup(os.close, opened)
+        self.refused(errno.EHOSTUNREACH, lambda: os.write(opened, b'{"about": "new"}'))
+        self.assertEqual((len(sent), self.api.get('agents', ada)['about']), (1, 'new'))
+
     def test_nothing_changed_sends_nothing(self):
         self.api.create('agents', handle='ada', about='old')
         file = self.top / 'agents/ada.json'

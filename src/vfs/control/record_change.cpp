@@ -21,6 +21,11 @@ Async<Record> patch(Mount& mount, std::string collection, std::string id, JsonOb
   co_return co_await sent;
 }
 
+Result<Record> decode(const std::string& text) {
+  PLAYFS_TRY(const Json json, wire::parse_json(text));
+  return wire::decode_record(json);
+}
+
 /// Status and by-name/ show what the head knows of a project.
 Async<void> refresh_head(Mount& mount, std::string project) {
   auto ask = [&mount, project](const CancelToken& cancel, Callback<content::Head> done) {
@@ -34,16 +39,31 @@ Async<void> refresh_head(Mount& mount, std::string project) {
 
 }  // namespace
 
-Result<JsonObject> changed_fields(const std::string& shown, const std::string& written, const std::string& id) {
+std::optional<Record> OwnChanges::record() const {
+  MutexLock lock(mutex_);
+  return record_;
+}
+
+void OwnChanges::set(Record record) {
+  MutexLock lock(mutex_);
+  record_ = std::move(record);
+}
+
+Result<JsonObject> changed_fields(const Record& before, const std::string& written) {
   auto json = wire::parse_json(written);
   if (!json || !json->object())
     return fail(ErrorCode::invalid_argument,
                 "not a JSON object: " + (json ? std::string("write {…}") : json.error().message));
   JsonObject document = *json->object();
+  for (const char* spelling : {"updated_at", "updatedAt"}) {
+    const Json* version = document.find(spelling);
+    if (version && version->string() && *version->string() != before.updated_at)
+      return fail(
+          ErrorCode::stale, "the record has changed since it was read; read it again",
+          "only a copy with the updated_at that the file shows is taken; without updated_at, what differs is set");
+  }
   for (const char* system : {"created_at", "createdAt", "updated_at", "updatedAt", "status"}) document.erase(system);
-  document.set("id", id);
-  PLAYFS_TRY(const Json before_json, wire::parse_json(shown));
-  PLAYFS_TRY(const Record before, wire::decode_record(before_json));
+  document.set("id", before.id);
   PLAYFS_TRY(const Record after, wire::decode_record(Json(std::move(document))));
   JsonObject changed;
   for (const auto& [name, value] : after.fields) {
@@ -53,19 +73,35 @@ Result<JsonObject> changed_fields(const std::string& shown, const std::string& w
   return changed;
 }
 
-Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord shown, std::string text) {
+Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord shown, std::shared_ptr<OwnChanges> own,
+                                   std::string text) {
   if (shown.text.size() > content::kParsedAtOnce)
     co_return fail(ErrorCode::record_too_large, "the record is too large to be changed by its file",
                    "send the fields with `playfs api`");
-  PLAYFS_AWAIT(const std::string before, repeat([&] { return shown.text.read(mount, op, 0, content::kParsedAtOnce); }));
-  PLAYFS_CO_TRY(JsonObject changed, changed_fields(before, text, shown.id));
+  std::optional<Record> before = own->record();
+  if (!before) {
+    PLAYFS_AWAIT(const std::string was, repeat([&] { return shown.text.read(mount, op, 0, content::kParsedAtOnce); }));
+    PLAYFS_CO_TRY(before, decode(was));
+  }
+  PLAYFS_CO_TRY(JsonObject changed, changed_fields(*before, text));
   if (changed.empty()) co_return RequestAnswer{std::string(), false};
   if (shown.collection == "projects" && changed.find(kHead))
     co_return fail(ErrorCode::invalid_argument, "latest_revision is moved by commits; nothing was changed",
                    "leave it out, or write back what the file shows now");
   if (json_size(changed) > kMaxRecordSize)
     co_return fail(ErrorCode::record_too_large, "the change is larger than a record may be; nothing was changed");
-  PLAYFS_AWAIT(Record record, patch(mount, shown.collection, shown.id, std::move(changed)));
+  auto patching = patch(mount, shown.collection, shown.id, changed);
+  Result<Record> answered = co_await patching;
+  if (!answered) {
+    if (traits_of(answered.error().code).reached != Reached::decision) {
+      // Nobody knows what these fields are now, so whatever is written of them next is sent.
+      for (const auto& [name, value] : changed) before->fields.erase(name);
+      own->set(*std::move(before));
+    }
+    co_return fail(std::move(answered).error());
+  }
+  const Record record = *std::move(answered);
+  own->set(record);
   mount.site().relearn(shown.collection, record);
   if (shown.collection == "projects") PLAYFS_AWAIT_CHECK(refresh_head(mount, shown.id));
   mount.notifications().entry_changed(shown.directory, shown.name);

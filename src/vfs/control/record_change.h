@@ -2,10 +2,15 @@
 //
 // The fields that differ from what the file showed are sent as a PATCH, so that whoever edits a copy and writes all of
 // it back changes only what they edited: what others have changed meanwhile stays. Fields that are left out are kept.
+// A copy that was read before that file was opened says so by its `updated_at`, and is refused.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
+#include "base/mutex.h"
+#include "model/records.h"
 #include "vfs/async.h"
 #include "vfs/control/request_text.h"
 #include "vfs/shown_text.h"
@@ -22,11 +27,24 @@ struct ShownRecord {
   std::string name = {};  ///< of the file; likewise
 };
 
-/// Answers when the service has the change and the kernel looks the file up anew. Nothing differs: nothing is sent.
-Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord shown, std::string text);
+/// The record as the changes made through one open file have left it. Thread-safe; its lock is a leaf.
+class OwnChanges {
+ public:
+  /// nullopt before the first: the record is as the file shows it.
+  [[nodiscard]] std::optional<Record> record() const PLAYFS_EXCLUDES(mutex_);
+  void set(Record record) PLAYFS_EXCLUDES(mutex_);
 
-/// What a PATCH has to say to make `written` of `shown`, both as files show records. Ignores what only the service sets
-/// (id, created_at, updated_at, status).
-Result<JsonObject> changed_fields(const std::string& shown, const std::string& written, const std::string& id);
+ private:
+  mutable Mutex mutex_;
+  std::optional<Record> record_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+/// Answers when the service has the change and the kernel looks the file up anew. Nothing differs: nothing is sent.
+Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord shown, std::shared_ptr<OwnChanges> own,
+                                   std::string text);
+
+/// What a PATCH has to say to make `written` of `before`. Ignores what only the service sets (id, created_at,
+/// updated_at, status). Fails with `stale` if `written` is a copy of another version.
+Result<JsonObject> changed_fields(const Record& before, const std::string& written);
 
 }  // namespace playfs::vfs

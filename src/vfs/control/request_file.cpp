@@ -26,6 +26,10 @@ constexpr std::uint64_t kSizeToCome = 1 << 20;
 
 constexpr const char *kTaken = "taken", *kGivenAway = "given away";
 
+Error another_writes() {
+  return {ErrorCode::busy, "a text is being written to this open file, from beginning to end", "open the file again"};
+}
+
 Fetch until_done(const RequestTextPtr& text) {
   return [text](const CancelToken& cancel, Callback<void> done) { text->wait(cancel, std::move(done)); };
 }
@@ -72,6 +76,10 @@ Attempt<AttributesReply> RequestFile::attributes(const OperationPtr&) {
 Attempt<AttributesReply> RequestFile::set_attributes(const OperationPtr& op, const SetAttributes& change) {
   if (change.mode || change.uid || change.gid) return refused(op);
   if (!change.size) return attributes(op);
+  const RequestTextPtr written = own().text;
+  if (request_.is_for_record && written && written->phase() == RequestText::Phase::collecting && !written->empty() &&
+      written->writer().pid != op->caller.pid)
+    return fail(another_writes());
   {
     MutexLock lock(mutex_);
     truncated_ = true;
@@ -111,6 +119,8 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
       give_name_away();
       return missing(until_kernel_knows(mount(), op, parent()->id(), kGivenAway));
     }
+    // Another open of the same node, which would write its piece over this text.
+    if (request_.is_for_record && is_open && !text->empty() && offset != text->end()) return fail(another_writes());
     if (Status may = text->may_take(offset, data); !may) {
       if (is_open) refuse(text, may.error());
       return fail(std::move(may).error());

@@ -210,8 +210,9 @@ Attempt<LookupResult> VirtualDirectory::record_file(const OperationPtr& op, cons
       [&] {
         Request request;
         request.is_for_record = true;
-        request.run = [&mount = mount(), record](const OperationPtr& running, std::string text) {
-          return change_record(mount, running, record, std::move(text));
+        request.run = [&mount = mount(), record, own = std::make_shared<OwnChanges>()](const OperationPtr& running,
+                                                                                       std::string text) {
+          return change_record(mount, running, record, own, std::move(text));
         };
         return std::make_shared<RequestFile>(mount(), shared_from_this(), name,
                                              op->id_for_new.value_or(mount().nodes().new_id()), record.text, time,

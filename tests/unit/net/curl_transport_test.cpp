@@ -110,23 +110,25 @@ TEST(CurlTransport, APostWithoutKeyIsNotRepeatedOnALostConnection) {
   EXPECT_EQ(server.connections(), 2);
 }
 
-TEST(CurlTransport, APostThatAKeptConnectionLostIsNotRepeatedInSilence) {
-  std::atomic<int> posts = 0;
-  ScriptedServer server([&](Connection& connection) {
-    for (bool answer = true; auto request = connection.read_request(); answer = false) {
-      posts += request->method == "POST";
-      if (!answer) return;
-      connection.answer(request->method == "POST" ? 409 : 200, "");
-    }
-  });
-  auto transport = connect_to(server.url());
-  ASSERT_TRUE(get(*transport));
-  auto lost = await<HttpResponse>([&](auto done) {
-    transport->send({"POST", "/", {{"Idempotency-Key", "k"}}, "{}"}, {}, {}, std::move(done));
-  });
-  ASSERT_FALSE(lost) << "a refusal of a second attempt that nobody knew of";
-  EXPECT_EQ(lost.error().code, ErrorCode::unreachable);
-  EXPECT_EQ(posts, 1);
+TEST(CurlTransport, WhatAKeptConnectionLostIsNotRepeatedInSilence) {
+  for (const std::string method : {"POST", "PATCH"}) {
+    std::atomic<int> sent = 0;
+    ScriptedServer server([&](Connection& connection) {
+      for (bool answer = true; auto request = connection.read_request(); answer = false) {
+        sent += request->method == method;
+        if (!answer) return;
+        connection.answer(request->method == method ? 409 : 200, "");
+      }
+    });
+    auto transport = connect_to(server.url());
+    ASSERT_TRUE(get(*transport));
+    auto lost = await<HttpResponse>([&](auto done) {
+      transport->send({method, "/", {{"Idempotency-Key", "k"}}, "{}"}, {}, {}, std::move(done));
+    });
+    ASSERT_FALSE(lost) << "the outcome of a second attempt that nobody knew of: " << method;
+    EXPECT_EQ(lost.error().code, ErrorCode::unreachable);
+    EXPECT_EQ(sent, 1);
+  }
 }
 
 TEST(CurlTransport, UnsafeRequestsAreNotSent) {

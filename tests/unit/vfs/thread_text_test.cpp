@@ -49,14 +49,24 @@ TEST(ThreadText, ALineIsNeverLong) {
 }
 
 TEST(RecordChange, OnlyWhatDiffersIsSent) {
-  const std::string shown = R"({"id": "r", "created_at": "t", "a": 1, "b": {"c": [1]}, "d": "x"})";
-  EXPECT_EQ(changed_fields(shown, shown, "r").value(), JsonObject());
-  EXPECT_EQ(changed_fields(shown, R"({"a": 1, "d": "y", "b": {"c": [1]}, "e": null})", "r").value(),
+  const std::string text = R"({"id": "r", "created_at": "t", "updated_at": "u", "a": 1, "b": {"c": [1]}, "d": "x"})";
+  const Record shown{"r", "t", "u", "", {{"a", 1}, {"b", JsonObject{{"c", Json::Array{1}}}}, {"d", "x"}}};
+  EXPECT_EQ(changed_fields(shown, text).value(), JsonObject());
+  EXPECT_EQ(changed_fields(shown, R"({"a": 1, "d": "y", "b": {"c": [1]}, "e": null})").value(),
             (JsonObject{{"d", "y"}, {"e", nullptr}}));
-  EXPECT_EQ(changed_fields(shown, R"({"id": "z", "created_at": "u", "updated_at": 1, "status": "s"})", "r").value(),
+  EXPECT_EQ(changed_fields(shown, R"({"id": "z", "created_at": "u", "updated_at": 1, "status": "s"})").value(),
             JsonObject());
-  EXPECT_EQ(changed_fields(shown, "[1]", "r").error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(changed_fields(shown, "{\"a\": }", "r").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(changed_fields(shown, "[1]").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(changed_fields(shown, "{\"a\": }").error().code, ErrorCode::invalid_argument);
+}
+
+TEST(RecordChange, ACopyOfAnotherVersionIsRefused) {
+  const Record shown{"r", "t", "u", "", {{"a", 1}}};
+  for (const char* version : {"updated_at", "updatedAt"}) {
+    const std::string rest = std::string(R"({"a": 2, ")") + version + R"(": )";
+    EXPECT_EQ(changed_fields(shown, rest + R"("u"})").value(), (JsonObject{{"a", 2}}));
+    EXPECT_EQ(changed_fields(shown, rest + R"("earlier"})").error().code, ErrorCode::stale);
+  }
 }
 
 TEST(RecordNames, ATitleIsALinkOrNone) {
