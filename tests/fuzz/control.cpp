@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto whole = text.whole();
   if (whole) FUZZ_CHECK(*whole == model && is_valid_utf8(model));
   check_whole(model);
-  FUZZ_CHECK(text.start() && !text.start());
+  FUZZ_CHECK(text.start(1) && !text.start(2));
   text.finish({}, std::string("done"));
   FUZZ_CHECK(text.phase() == RequestText::Phase::done && text.document() == vfs::ShownText(std::string("done")) &&
              text.outcome());

@@ -29,7 +29,11 @@ bool GrowingDirectory::grows(const std::string& name) const {
 Attempt<LookupResult> GrowingDirectory::growing_file(const OperationPtr& op, const std::string& name,
                                                      const std::string& text, std::uint64_t reading) {
   auto look = [weak = weak_from_this()] {
-    if (auto self = std::static_pointer_cast<GrowingDirectory>(weak.lock())) self->looked();
+    auto self = std::static_pointer_cast<GrowingDirectory>(weak.lock());
+    if (!self || !self->looked()) return;
+    // A reader that was stopped for longer than the lists are followed has missed changes, and goes on with its file.
+    self->read_if_old();
+    self->listed_anew();
   };
   auto file = children().get<GrowingFile>(
       name, [&](GrowingFile& growing) { return growing.grow_to(text, reading); },
@@ -41,15 +45,13 @@ Attempt<LookupResult> GrowingDirectory::growing_file(const OperationPtr& op, con
   return found(op, file, 0);
 }
 
-void GrowingDirectory::looked() {
+bool GrowingDirectory::looked() {
   looked_at_ = mount().clock().steady();
   for (const std::string& collection : collections_) mount().site().follow_list(collection);
-  if (follows_.exchange(true)) return;
+  if (follows_.exchange(true)) return false;
   for (const std::string& collection : collections_) mount().listings().given(collection, shared_from_this());
   follow();
-  // A reader may have been stopped for longer than that: it has missed changes of the lists, and goes on with its file.
-  read_if_old();
-  listed_anew();
+  return true;
 }
 
 void GrowingDirectory::read_if_old() {

@@ -28,8 +28,8 @@ class GrowingDirectory : public VirtualDirectory {
   /// The file of that name, grown to `text`, or a new one.
   Attempt<LookupResult> growing_file(const OperationPtr& op, const std::string& name, const std::string& text,
                                      std::uint64_t reading);
-  /// Somebody looks at the files.
-  void looked();
+  /// Somebody looks at the files. Returns whether the lists were not being followed.
+  bool looked();
 
  private:
   /// Keeps the lists current as long as somebody does.
