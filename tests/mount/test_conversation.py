@@ -178,6 +178,19 @@ class InOrder(Conversation):
         self.eventually(lambda: len(self.api.all('messages')) == len(sent), 'all arrive')
         self.assertEqual(self.bodies(), sent)
 
+    def test_what_a_crash_left(self):
+        reply, sent = self.top / 'threads' / self.thread() / 'reply', [f'm{number}' for number in range(6)]
+        self.proxy.set_hanging('messages')
+        for each in sent:
+            reply.write_text(each)
+        self.eventually(lambda: len(list((self.home / 'ann/state').rglob('=requests/*.json'))) == len(sent), 'a journal')
+        self.ann.kill()
+        self.proxy.set_hanging(None)
+        self.ann.end()
+        self.mount(self.proxy.url, options=self.options)
+        self.eventually(lambda: len(self.api.all('messages')) == len(sent), 'all arrive')
+        self.assertEqual(self.bodies(), sent)
+
 
 @fixture.needs_fuse
 class OneKey(Conversation):
@@ -233,6 +246,57 @@ class OneKey(Conversation):
                 self.assertEqual(len(set(self.keys)), 1)
                 self.assertEqual(list((self.home / 'ann/state').rglob('=requests/*.json')), [])
                 self.assertEqual(len(self.api.all('messages')), before + 1)
+
+    def crash(self, text, thread):
+        """The mount dies while the text is under way."""
+        self.proxy.set_hanging('messages')
+        (self.top / 'threads' / thread / 'reply').write_text(text)
+        self.eventually(self.proxy.hung, 'the request is under way')
+        self.ann.kill()
+
+    def again(self):
+        self.ann.end()
+        self.ann = self.mount(self.proxy.url, options=self.options)
+        self.top = self.ann.directory
+
+    def test_what_a_crash_left_is_sent_when_the_service_is_back(self):
+        self.crash('important', self.thread())
+        self.proxy.away = True
+        self.proxy.set_hanging(None)
+        for _ in range(2):  # each mount tries
+            self.again()
+            self.tells('last unmount', 'sent again')
+            self.ann.unmount()
+        self.again()
+        self.tells('last unmount', 'sent again')
+        self.proxy.away = False
+        self.eventually(lambda: len(self.api.all('messages')) == 1, 'it is sent')
+        self.eventually(lambda: 'request_resumed' in (self.top / '.playfs/events').read_text(), 'it is told')
+
+    def test_who_repeats_what_a_crash_left_repeats_its_key(self):
+        for name, back in (('before it is sent again', False), ('after it', True)):
+            with self.subTest(name):
+                thread, before = self.thread(name), len(self.api.all('messages'))
+                self.crash(name, thread)
+                self.proxy.away = not back
+                self.proxy.set_hanging(None)
+                self.again()
+                told = 'events' if back else 'errors.ndjson'
+                self.eventually(lambda: (self.top / '.playfs' / told).read_text(), 'the next mount has tried')
+                self.proxy.away = False
+                self.eventually(lambda: self.echo(name, self.top / 'threads' / thread / 'reply').get('id'), 'it arrives')
+                self.eventually(lambda: not list((self.home / 'ann/state').rglob('=requests/*.json')), 'nothing is left')
+                self.assertEqual(len(self.api.all('messages')), before + 1)
+                self.echo(name, self.top / 'threads' / thread / 'reply')
+                self.assertEqual(len(self.api.all('messages')), before + 2, 'that one was answered: this is another')
+
+    def test_a_damaged_journal_is_told(self):
+        self.crash('half of it', self.thread())
+        (journal,) = (self.home / 'ann/state').rglob('=requests/*.json')
+        journal.write_text(journal.read_text()[:-3])
+        self.proxy.set_hanging(None)
+        self.again()
+        self.tells('damaged', 'half of it', '/reply')
 
     def test_a_mount_leaves_another_ones_requests_alone(self):
         self.proxy.set_hanging('messages')

@@ -9,12 +9,13 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "wire/json.h"
 
 namespace playfs::vfs {
 namespace {
 
-constexpr std::size_t kLongestFile = 1 << 20;
+constexpr std::size_t kLongestFile = 1 << 20, kMostOfDamaged = 400;
 constexpr std::string_view kLock = ".lock", kRequest = ".json";
 constexpr std::size_t kNameDigits = 16, kOrderDigits = 19;
 
@@ -43,7 +44,7 @@ std::optional<JournalledRequest> parsed(const std::string& text) {
   const Json* told = object->find("told");
   auto begun = parse_iso8601(string_in(*object, "begun"));
   if (!begun || !told || !told->boolean()) return std::nullopt;
-  JournalledRequest request{string_in(*object, "path"), {}, *begun, *told->boolean()};
+  JournalledRequest request{string_in(*object, "path"), {}, *begun, false, false, *told->boolean()};
   for (const Json& each : *steps->array()) {
     const JsonObject* step = each.object();
     const Json* body = step ? step->find("body") : nullptr;
@@ -62,10 +63,21 @@ bool is_same(const JournalledRequest& told, const std::string& path, const std::
                                          });
 }
 
+bool is_longer_ago(WallTime then, WallTime now, std::chrono::nanoseconds limit) {
+  return now.nanoseconds - then.nanoseconds > limit.count();
+}
+
 /// Text that sorts like the number.
 std::string in_order(std::int64_t order) {
   const std::string digits = std::to_string(order);
   return std::string(kOrderDigits - std::min(kOrderDigits, digits.size()), '0') + digits;
+}
+
+/// As much as is text.
+std::string beginning_of(std::string text) {
+  text.resize(std::min(text.size(), kMostOfDamaged));
+  while (!is_valid_utf8(text)) text.pop_back();
+  return text;
 }
 
 /// The part of a file's name that says whose it is.
@@ -124,9 +136,23 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
       under_way_.insert(same->first);
       told_.erase(same);
     }
+    for (const auto& [name, resumed] : resumed_) {
+      if (repeated || !is_same(resumed, path, steps)) continue;
+      repeated = resumed;
+      repeated->is_joined = true;
+    }
+    std::erase_if(answered_,
+                  [now = clock_.wall()](const Answered& each) { return is_longer_ago(each.when, now, kJustAnswered); });
+    auto just = std::find_if(answered_.begin(), answered_.end(),
+                             [&](const Answered& each) { return is_same(each.request, path, steps); });
+    if (!repeated && just != answered_.end()) {
+      repeated = std::move(just->request);
+      repeated->is_resumed = false;  // its answer is known to the log only: lent once
+      under_way_.insert(repeated->name);
+      answered_.erase(just);
+    }
   }
-  if (repeated && clock_.wall().nanoseconds - repeated->begun.nanoseconds <=
-                      std::chrono::duration_cast<std::chrono::nanoseconds>(kLongest).count()) {
+  if (repeated && !is_too_old(*repeated)) {
     repeated->is_told = false;
     PLAYFS_CHECK(record(*repeated));
     return std::move(*repeated);
@@ -149,11 +175,25 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
 
 Status RequestJournal::record(const JournalledRequest& request) {
   PLAYFS_CHECK(write_file_atomically(path_of(request.name), text_of(request)));
-  if (!request.is_told) return {};
   MutexLock lock(mutex_);
+  if (!request.is_told) {
+    auto resumed = resumed_.find(request.name);
+    if (resumed != resumed_.end()) resumed->second = request;
+    return {};
+  }
+  resumed_.erase(request.name);
   under_way_.erase(request.name);
   told_.insert_or_assign(request.name, request);
   return {};
+}
+
+bool RequestJournal::is_unfinished(const JournalledRequest& request) const {
+  MutexLock lock(mutex_);
+  return resumed_.contains(request.name);
+}
+
+bool RequestJournal::is_too_old(const JournalledRequest& request) const {
+  return is_longer_ago(request.begun, clock_.wall(), kLongest);
 }
 
 void RequestJournal::end(const JournalledRequest& request) {
@@ -162,6 +202,12 @@ void RequestJournal::end(const JournalledRequest& request) {
   MutexLock lock(mutex_);
   under_way_.erase(request.name);
   told_.erase(request.name);
+  const bool was_resumed = resumed_.erase(request.name) > 0;
+  if (request.is_joined) {
+    std::erase_if(answered_, [&](const Answered& each) { return each.request.name == request.name; });
+  } else if (was_resumed && answered_.size() < kMost) {
+    answered_.push_back({request, clock_.wall()});
+  }
 }
 
 RequestJournal::LeftBehind RequestJournal::left_behind() {
@@ -207,13 +253,12 @@ void RequestJournal::take(const std::string& name, LeftBehind& left) {
   auto request = text ? parsed(*text) : std::nullopt;
   if (!request) {
     log_warning("a journalled request is not readable: " + path_of(name));
+    left.damaged.push_back(text ? beginning_of(std::move(*text)) : std::string());
     ::unlink(path_of(name).c_str());
     return;
   }
   request->name = name;
-  const bool is_old = clock_.wall().nanoseconds - request->begun.nanoseconds >
-                      std::chrono::duration_cast<std::chrono::nanoseconds>(kLongest).count();
-  if (is_old) {
+  if (is_too_old(*request)) {
     end(*request);
     if (!request->is_told) left.too_old.push_back(std::move(*request));
     return;
@@ -223,6 +268,8 @@ void RequestJournal::take(const std::string& name, LeftBehind& left) {
     told_.insert_or_assign(name, std::move(*request));
   } else {
     under_way_.insert(name);
+    request->is_resumed = true;
+    resumed_.emplace(name, *request);
     left.requests.push_back(std::move(*request));
   }
 }

@@ -1,8 +1,9 @@
 // The write-ahead journal of requests that create records: what is about to be sent, with its Idempotency-Keys, on disk
 // before it is sent. So a request is repeated with the key that it had before, whatever happened in between:
 //
-// - the mount ended before the answer: the next mount sends it again (`left_behind`);
-// - the writer was told that nobody knows whether it arrived, and writes the same again (`begin` finds the keys).
+// - the mount ended before the answer: the next mount sends it again (`left_behind`), until it has an answer;
+// - the writer was told that nobody knows whether it arrived, or saw the mount end, and writes the same again (`begin`
+//   finds the keys).
 //
 // One file for each request, synced, 0600, in a directory that all mounts of a site share. A mount's files begin with
 // its name, and it holds a lock on NAME.lock: of a mount that is gone, the next one takes the files over. All calls do
@@ -37,8 +38,10 @@ struct JournalledRequest {
   std::string path;  ///< of the control file
   std::vector<RequestStep> steps;
   WallTime begun;
-  bool is_told = false;   ///< its writer knows that it failed, and repeats it or not
-  std::string name = {};  ///< of its file
+  bool is_resumed = false;  ///< begun in an earlier mount, and sent again in this one until it has an answer
+  bool is_joined = false;   ///< the same, by its writer, who repeated it
+  bool is_told = false;     ///< its writer knows that it failed, and repeats it or not
+  std::string name = {};    ///< of its file
 };
 
 class RequestJournal {
@@ -46,6 +49,8 @@ class RequestJournal {
   static constexpr std::size_t kMost = 64;  ///< requests in the journal
   /// Services may forget keys, so an older request would perhaps be sent twice.
   static constexpr std::chrono::hours kLongest{24};
+  /// How long after the answer to a resumed request its writer, who saw the mount end, may still repeat it.
+  static constexpr std::chrono::minutes kJustAnswered{1};
 
   /// Creates `directory` with the first request.
   RequestJournal(std::string directory, const Clock& clock, Random& random)
@@ -57,12 +62,16 @@ class RequestJournal {
                                                 std::int64_t order = 0) PLAYFS_EXCLUDES(mutex_);
   /// Journals what has been made so far, and `is_told`.
   [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
+  /// Whether it is to be sent again: it was resumed, and nobody has got its outcome.
+  [[nodiscard]] bool is_unfinished(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] bool is_too_old(const JournalledRequest& request) const;
   /// It has its outcome.
   void end(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
 
   struct LeftBehind {
     std::vector<JournalledRequest> requests;  ///< to be sent again, in their order
     std::vector<JournalledRequest> too_old;   ///< no longer in the journal
+    std::vector<std::string> damaged;         ///< what is left of their texts, no longer in the journal
   };
   /// Takes over what mounts that are gone have left unfinished.
   [[nodiscard]] LeftBehind left_behind() PLAYFS_EXCLUDES(mutex_);
@@ -78,11 +87,17 @@ class RequestJournal {
   const std::string directory_;
   const Clock& clock_;
   Random& random_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::string own_ PLAYFS_GUARDED_BY(mutex_);  ///< this mount's name; empty: not opened
   UniqueFd lock_ PLAYFS_GUARDED_BY(mutex_);
-  std::set<std::string> under_way_ PLAYFS_GUARDED_BY(mutex_);                ///< names
-  std::map<std::string, JournalledRequest> told_ PLAYFS_GUARDED_BY(mutex_);  ///< by name
+  std::set<std::string> under_way_ PLAYFS_GUARDED_BY(mutex_);                   ///< names
+  std::map<std::string, JournalledRequest> told_ PLAYFS_GUARDED_BY(mutex_);     ///< by name
+  std::map<std::string, JournalledRequest> resumed_ PLAYFS_GUARDED_BY(mutex_);  ///< by name
+  struct Answered {
+    JournalledRequest request;
+    WallTime when;
+  };
+  std::vector<Answered> answered_ PLAYFS_GUARDED_BY(mutex_);  ///< resumed ones; at most kMost
 };
 
 }  // namespace playfs::vfs

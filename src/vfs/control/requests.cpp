@@ -1,6 +1,8 @@
 #include "vfs/control/requests.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 
 #include "base/log.h"
 #include "vfs/attempt_driver.h"
@@ -15,6 +17,9 @@ namespace playfs::vfs {
 namespace {
 
 constexpr const char* kDryRun = "dry_run";
+
+/// Between attempts to send what an earlier mount left, while the service does not answer.
+constexpr std::chrono::seconds kFirstPause{2}, kLongestPause{600};
 
 }  // namespace
 
@@ -137,6 +142,9 @@ Fetch journal_progress(Mount& mount, const std::shared_ptr<JournalledRequest>& r
   });
 }
 
+/// Whether another attempt may find out what this one did not.
+bool is_undecided(const Error& error) { return traits_of(error.code).reached != Reached::decision; }
+
 /// Sends what has not been made. Returns the record of the last step; those before it are in `request`.
 Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> request) {
   RecordPartPtr last;
@@ -148,7 +156,9 @@ Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> reque
     Result<RecordPartPtr> part = co_await creating;
     if (!part) {
       Error error = std::move(part).error();
-      if (error.code == ErrorCode::interrupted) co_return fail(std::move(error));  // the next mount sends it again
+      // The next mount sends it again, or this one: whoever wrote it was told that it was taken.
+      if (error.code == ErrorCode::interrupted || (request->is_resumed && is_undecided(error)))
+        co_return fail(std::move(error));
       // A refusal does not prove that an earlier attempt did not arrive: who repeats the request repeats its keys.
       request->is_told = true;
       PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
@@ -195,18 +205,63 @@ Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, 
   co_return co_await sending;
 }
 
+Error too_old_to_be_sent() {
+  return {ErrorCode::timed_out, "a request that was written before the last unmount is too old to be sent",
+          "see whether it has arrived; else write it again"};
+}
+
 Async<void> send_again(Mount& mount, std::shared_ptr<JournalledRequest> request) {
   auto sending = send(mount, request);
   auto sent = co_await sending;
-  if (sent) {
-    JsonObject made{{"path", request->path}};
-    for (const RequestStep& step : request->steps) made.append(step.collection, step.made);
-    mount.site().events().event("request_resumed", std::move(made));
-  } else if (sent.error().code != ErrorCode::interrupted) {
-    mount.site().events().error(request->path,
-                                sent.error().while_doing("send what was written before the last unmount"));
-  }
+  if (!sent) co_return fail(std::move(sent).error());
+  JsonObject made{{"path", request->path}};
+  for (const RequestStep& step : request->steps) made.append(step.collection, step.made);
+  mount.site().events().event("request_resumed", std::move(made));
   co_return Status();
+}
+
+/// What an earlier mount left of one file's requests: sent in their order, each until it has an answer.
+struct Resumed {
+  std::deque<std::shared_ptr<JournalledRequest>> requests;
+  std::chrono::seconds pause = kFirstPause;  ///< before the next attempt
+  bool is_first = true;                      ///< failures after the first are no news
+};
+
+void resume(Mount& mount, const std::shared_ptr<Resumed>& left) {
+  while (!left->requests.empty()) {
+    const JournalledRequest& next = *left->requests.front();
+    if (mount.journal().is_unfinished(next) && !mount.journal().is_too_old(next)) break;
+    // Or who repeated it got the answer.
+    if (mount.journal().is_unfinished(next)) {
+      mount.journal().end(next);
+      mount.site().events().error(next.path, too_old_to_be_sent());
+    }
+    left->requests.pop_front();
+  }
+  if (left->requests.empty()) return;
+  auto request = left->requests.front();
+  auto sent = [&mount, left, request](const Status& outcome) {
+    if (!outcome && outcome.error().code == ErrorCode::interrupted) return;  // the next mount sends it again
+    const bool again = !outcome && is_undecided(outcome.error());
+    if (!outcome && (!again || left->is_first)) {
+      Error error = outcome.error().while_doing("send what was written before the last unmount");
+      if (again) error.hint = "nothing need be done: it is sent again, for a day";
+      mount.site().events().error(request->path, error);
+    }
+    left->is_first = !again;
+    if (!again) left->requests.pop_front();
+    const auto pause = again ? left->pause : std::chrono::seconds(0);
+    left->pause = again ? std::min(left->pause * 2, kLongestPause) : kFirstPause;
+    mount.later(pause, [&mount, left] {
+      mount.disk().post(Gate::guard(mount.gate(), [&mount, left] { resume(mount, left); }));
+    });
+  };
+  auto op = std::make_shared<Operation>(Caller());
+  op->note(kRecorded);  // by `sent`
+  drive<void>(
+      mount, Counted::write, std::move(op),
+      as_attempt([&mount, request](const OperationPtr&) { return send_again(mount, request); }),
+      [request] { return request->path; }, Reply<void>(std::move(sent)));
 }
 
 }  // namespace
@@ -243,17 +298,20 @@ void resume_requests(Mount& mount) {
     auto ticket = gate->enter();
     if (!ticket) return;
     auto left = mount.journal().left_behind();
-    for (const JournalledRequest& old : left.too_old)
-      mount.site().events().error(
-          old.path, {ErrorCode::timed_out, "a request that was written before the last unmount is too old to be sent",
-                     "see whether it has arrived; else write it again"});
-    for (JournalledRequest& each : left.requests) {
-      auto request = std::make_shared<JournalledRequest>(std::move(each));
-      drive<void>(
-          mount, Counted::write, std::make_shared<Operation>(Caller()),
-          as_attempt([&mount, request](const OperationPtr&) { return send_again(mount, request); }),
-          [request] { return request->path; }, Reply<void>([](const Status&) {}));
+    for (const JournalledRequest& old : left.too_old) mount.site().events().error(old.path, too_old_to_be_sent());
+    for (const std::string& text : left.damaged) {
+      Error error{ErrorCode::corrupt,
+                  "a request that was written before the last unmount was not sent: its journal is damaged",
+                  "see whether it has arrived; else write it again"};
+      if (!text.empty()) error.message += "; what is left of it: " + text;
+      mount.site().events().error(".playfs/errors.ndjson", error);
     }
+    std::map<std::string, std::shared_ptr<Resumed>> files;
+    for (JournalledRequest& each : left.requests) {
+      auto& file = files.try_emplace(each.path, std::make_shared<Resumed>()).first->second;
+      file->requests.push_back(std::make_shared<JournalledRequest>(std::move(each)));
+    }
+    for (const auto& [path, file] : files) resume(mount, file);
   };
   mount.disk().post(std::move(find));
 }
