@@ -429,10 +429,18 @@ class Records(Conversation):
                 return 'lose reply'
             return None
         self.proxy.fate = fate
-        opened = os.open(file, os.O_WRONLY)
-        self.addCleanup(os.close, opened)
-        self.refused(errno.EHOSTUNREACH, lambda: os.write(opened, b'{"about": "new"}'))
+        self.refused(errno.EHOSTUNREACH, lambda: file.write_text('{"about": "new"}'))  # which writes again at its close
         self.assertEqual((len(sent), self.api.get('agents', ada)['about']), (1, 'new'))
+
+    def test_a_change_that_nobody_knows_of_can_be_taken_back_through_the_same_open_file(self):
+        ada = self.api.create('agents', handle='ada', about='old')['id']
+        opened = os.open(self.top / 'agents/ada.json', os.O_RDWR)
+        self.addCleanup(os.close, opened)
+        self.proxy.fate = lambda request: 'lose reply' if request.startswith('PATCH') else None
+        self.refused(errno.EHOSTUNREACH, lambda: os.write(opened, b'{"about": "new"}'))
+        self.proxy.fate = lambda request: None
+        os.pwrite(opened, b'{"about": "old"}', 0)
+        self.assertEqual(self.api.get('agents', ada)['about'], 'old')
 
     def test_nothing_changed_sends_nothing(self):
         self.api.create('agents', handle='ada', about='old')

@@ -98,9 +98,11 @@ Attempt<std::string> RequestFile::read(const OperationPtr& op, std::uint64_t off
   return missing(until_done(awaited_));
 }
 
-RequestTextPtr RequestFile::text_for(const OperationPtr& op, std::uint64_t offset) {
+RequestTextPtr RequestFile::text_for(const OperationPtr& op, std::uint64_t offset, const std::string& data) {
   RequestTextPtr before = own().text;
-  const bool again = before && offset == 0 && before->phase() == RequestText::Phase::done;
+  // Libraries write what failed once more when they close the file, and the change may have been made.
+  const bool is_unknown = before && request_.is_for_record && before->is_unanswered(data);
+  const bool again = before && offset == 0 && before->phase() == RequestText::Phase::done && !is_unknown;
   if (before && !again) return before;
   auto fresh = std::make_shared<RequestText>(op->caller);
   MutexLock lock(mutex_);
@@ -111,7 +113,7 @@ RequestTextPtr RequestFile::text_for(const OperationPtr& op, std::uint64_t offse
 Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t offset, const std::string& data) {
   if (mount().options().read_only) return fail(ErrorCode::read_only, "the mount is read-only");
   auto taken = op->outcome<RequestTextPtr>();
-  RequestTextPtr text = taken ? *taken : text_for(op, offset);
+  RequestTextPtr text = taken ? *taken : text_for(op, offset, data);
   if (!op->noted(kTaken)) {
     const bool is_open = text->phase() == RequestText::Phase::collecting;
     // Before anything else, so that the watcher's lookup of the name comes here, and so does everybody else's.

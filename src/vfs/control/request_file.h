@@ -59,7 +59,7 @@ class RequestFile final : public Node {
     bool truncated = false;
   };
   [[nodiscard]] Own own() const PLAYFS_EXCLUDES(mutex_);
-  [[nodiscard]] RequestTextPtr text_for(const OperationPtr& op, std::uint64_t offset);
+  [[nodiscard]] RequestTextPtr text_for(const OperationPtr& op, std::uint64_t offset, const std::string& data);
   [[nodiscard]] Fetch arm(const RequestTextPtr& text);
   void begin_after_a_pause(const RequestTextPtr& text);
   void run(const RequestTextPtr& text);

@@ -172,6 +172,11 @@ std::optional<Status> RequestText::outcome() const {
   return outcome_;
 }
 
+bool RequestText::is_unanswered(std::string_view text) const {
+  MutexLock lock(mutex_);
+  return bytes_ == text && outcome_ && !*outcome_ && traits_of(outcome_->error().code).reached == Reached::silence;
+}
+
 ShownText RequestText::document() const {
   MutexLock lock(mutex_);
   return document_;

@@ -72,6 +72,8 @@ class RequestText {
 
   /// nullopt until done.
   [[nodiscard]] std::optional<Status> outcome() const PLAYFS_EXCLUDES(mutex_);
+  /// Whether the text is this one, and whether the service has taken it is unknown.
+  [[nodiscard]] bool is_unanswered(std::string_view text) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] ShownText document() const PLAYFS_EXCLUDES(mutex_);
   void wait(const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_);
 
