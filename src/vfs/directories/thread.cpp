@@ -101,8 +101,9 @@ Attempt<ThreadDirectory::ReadingPtr> ThreadDirectory::reading(const OperationPtr
   constexpr const char* kReading = "reading";
   if (auto made = op->held<Reading>(kReading)) return made;
   const std::uint64_t number = ++readings_;
-  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
-  auto made = std::make_shared<const Reading>(Reading{number, std::move(list)});
+  PLAYFS_ATTEMPT_CHECK(list_here(mount(), op, "messages"));
+  // What we posted is shown in its place among what others did, or each would make a new file.
+  auto made = std::make_shared<const Reading>(Reading{number, mount().site().try_list_as_read("messages")});
   op->hold(kReading, made);
   return made;
 }
@@ -157,7 +158,11 @@ Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const st
                    return is_for_people ? messages_text(record, shown, older, is_whole) : messages_ndjson(shown);
                  }));
   auto look = [weak = weak_from_this()] {
-    if (auto self = std::static_pointer_cast<ThreadDirectory>(weak.lock())) self->looked();
+    auto self = std::static_pointer_cast<ThreadDirectory>(weak.lock());
+    if (!self || !self->looked()) return;
+    // A reader that was stopped for longer has missed changes of the list, and goes on with its file.
+    self->read_if_old();
+    self->listed_anew();
   };
   auto file = children().get<GrowingFile>(
       name, [&](GrowingFile& growing) { return growing.grow_to(text, of->number); },
@@ -169,15 +174,13 @@ Attempt<LookupResult> ThreadDirectory::messages(const OperationPtr& op, const st
   return found(op, file, 0);
 }
 
-void ThreadDirectory::looked() {
+bool ThreadDirectory::looked() {
   looked_at_ = mount().clock().steady();
   mount().site().follow_list("messages");
-  if (follows_.exchange(true)) return;
+  if (follows_.exchange(true)) return false;
   mount().listings().given("messages", shared_from_this());
   follow();
-  // A reader may have been stopped for longer than that: it has missed changes of the list, and goes on with its file.
-  read_if_old();
-  listed_anew();
+  return true;
 }
 
 void ThreadDirectory::read_if_old() {

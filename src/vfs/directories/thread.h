@@ -41,8 +41,8 @@ class ThreadDirectory final : public VirtualDirectory {
   Attempt<std::vector<content::RecordPartPtr>> newest(const OperationPtr& op, const ListPtr& list,
                                                       content::Reduce reduce, std::size_t& older);
   Async<RequestAnswer> reply(OperationPtr op, std::string text);
-  /// Somebody looks at the messages.
-  void looked();
+  /// Somebody looks at the messages. Returns whether nobody had for a while.
+  bool looked();
   /// Keeps the list current as long as somebody does.
   void follow();
   /// Has the list read, if it may be outdated.
