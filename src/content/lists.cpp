@@ -22,6 +22,8 @@ constexpr std::size_t kAnchors = 2'000;
 // A lagging replica's pages may lack a record that we created. One still missing after this time was hidden from lists
 // by the service.
 constexpr std::chrono::minutes kLag{1};
+/// A list is read again, so many times in a row, if we create records meanwhile.
+constexpr int kMostAgain = 8;
 
 /// Changed records that are on none of the pages read, and are read one by one for their names.
 constexpr std::size_t kMostLookedAt = 16;
@@ -43,6 +45,7 @@ struct Lists::Reading {
   std::string cursor;            ///< of the next page
   std::string behind;            ///< of the page after the last one read
   SteadyTime asked_at;
+  int again = 0;  ///< readings before this one for the same flight
   Patience::Question question;
   int empty_pages = 0;
   bool met_known = false;
@@ -70,6 +73,13 @@ ListPtr Lists::known(const std::string& collection) {
   }
   if (is_cut) tell_cut(collection, count);
   return known(collection);
+}
+
+ListPtr Lists::as_read(const std::string& collection) {
+  static_cast<void>(known(collection));  // loads it from disk
+  MutexLock lock(mutex_);
+  auto found = lists_.find(collection);
+  return found == lists_.end() ? nullptr : found->second.read;
 }
 
 void Lists::List::show() {
@@ -111,8 +121,13 @@ bool Lists::is_fresh(const std::string& collection) {
   MutexLock lock(mutex_);
   auto found = lists_.find(collection);
   return found != lists_.end() &&
-         (is_told(found->second) ||
+         (is_told(collection, found->second) ||
           (found->second.asked_at && context_.clock.steady() - *found->second.asked_at < context_.options.refresh));
+}
+
+bool Lists::is_overtaken(const List& list, const Reading& reading) {
+  return std::any_of(list.created.begin(), list.created.end(),
+                     [&](const Created& own) { return own.event > reading.event; });
 }
 
 std::vector<std::string> Lists::end_waiting(List& list, const Reading& reading) {
@@ -142,12 +157,16 @@ void Lists::tell(const std::string& collection) {
 }
 
 void Lists::get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done) {
-  if (!flights_.join(collection, cancel, std::move(done))) return;
+  if (flights_.join(collection, cancel, std::move(done))) start_reading(collection, 0);
+}
+
+void Lists::start_reading(const std::string& collection, int again) {
   // Loading a long list from disk takes a while.
-  context_.executor.post(context_.guarded([this, collection] {
+  context_.executor.post(context_.guarded([this, collection, again] {
     auto reading = std::make_shared<Reading>();
     reading->collection = collection;
     reading->asked_at = context_.clock.steady();
+    reading->again = again;
     reading->question = context_.patience.ask(collection);
     static_cast<void>(known(collection));  // loads it from disk
     {
@@ -263,12 +282,12 @@ void Lists::finish(const ReadingPtr& reading) {
     is_cut = cut(list);
     result = std::make_shared<const std::vector<Listed>>(std::move(list));
   }
-  bool is_another = false, is_news = false;
+  bool is_another = false, is_news = false, is_overtaken = false;
   std::vector<std::string> others;
   {
     MutexLock lock(mutex_);
     List& list = lists_[reading->collection];
-    const ListPtr before = list.shown;
+    const ListPtr before = list.shown, before_read = list.read;
     auto is_listed = [&](const Created& own) {
       return reading->fresh_ids.contains(own.item.id) || reading->asked_at - own.at > kLag;
     };
@@ -282,7 +301,10 @@ void Lists::finish(const ReadingPtr& reading) {
       list.read = result;
       list.show();
     }
-    is_another = before && before != list.shown && *before != *list.shown;
+    // What we created was shown before, but not in its place.
+    is_another = before && ((before != list.shown && *before != *list.shown) ||
+                            (is_talk(reading->collection) && before_read != list.read));
+    is_overtaken = is_talk(reading->collection) && this->is_overtaken(list, *reading);
     is_news = is_cut && !list.is_cut;
     list.is_cut = is_cut || (list.is_cut && !replaced);
     result = list.shown;
@@ -291,6 +313,8 @@ void Lists::finish(const ReadingPtr& reading) {
   if (is_news) tell_cut(reading->collection, result->size());
   if (is_another) tell(reading->collection);
   look_at(reading->collection, others);
+  // Whoever has just written and reads the list waits for a reading that can have it.
+  if (is_overtaken && reading->again < kMostAgain) return start_reading(reading->collection, reading->again + 1);
   flights_.land(reading->collection, result);
 }
 

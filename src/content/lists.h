@@ -1,5 +1,6 @@
 // Lists of collections, newest first, updated by reading pages until a known record appears, and stored on disk.
-// Records that we created are listed at once, even before a page shows them. Thread-safe.
+// Records that we created are listed at once, even before a page shows them. Of threads and messages, their place among
+// those of others is the service's: so the list is read at once, too. Thread-safe.
 //
 // A list holds the newest records that fit `list_bytes`, whatever the service sends; that there are more is logged.
 #pragma once
@@ -27,6 +28,8 @@ class Lists {
 
   /// As last updated; nullptr if never. Does local I/O the first time.
   [[nodiscard]] ListPtr known(const std::string& collection);
+  /// known(), without what only we know to have been created.
+  [[nodiscard]] ListPtr as_read(const std::string& collection);
   /// The current list; the last known one if the service is away.
   void get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done);
   /// Whether the known list was requested within `refresh`, or is_told().
@@ -59,6 +62,7 @@ class Lists {
   struct Created {
     Listed item;
     SteadyTime at;
+    std::uint64_t event;  ///< readings that began with this number, or a later one, can have it
   };
   struct List {
     ListPtr read;                  ///< as in the service's pages; nullptr: never read
@@ -83,6 +87,8 @@ class Lists {
   struct Reading;
   using ReadingPtr = std::shared_ptr<Reading>;
 
+  /// Reads the list for the flight under way, `again` times so far.
+  void start_reading(const std::string& collection, int again);
   void read_page(const ReadingPtr& reading, std::string cursor);
   void page_arrived(const ReadingPtr& reading, Result<wire::RecordPage> page);
   /// Adds a page. Returns true if the update is complete. Fails on cursors that do not advance.
@@ -91,8 +97,14 @@ class Lists {
   void bring_up(const std::string& collection);
   /// Whether the list shows the record as it is after the change.
   [[nodiscard]] static bool has_already(const List& list, const wire::Change& change);
-  [[nodiscard]] bool is_told(const List& list) const {
+  /// Whether we created something after this reading was asked for, so that only another one has its place.
+  [[nodiscard]] static bool is_overtaken(const List& list, const Reading& reading);
+  [[nodiscard]] bool is_read(const List& list) const {
     return list.read && list.awaited.empty() && context_.live.is_current(list.period);
+  }
+  /// Of a list whose order matters, what we created must have its place.
+  [[nodiscard]] bool is_told(const std::string& collection, const List& list) const {
+    return is_read(list) && (list.created.empty() || !is_talk(collection));
   }
   [[nodiscard]] bool is_followed(const List& list) const;
   /// After a reading: what was awaited is here, or is not on the pages that were read. Returns records of the latter

@@ -46,6 +46,7 @@ bool Lists::is_talk(const std::string& collection) {
 }
 
 void Lists::created(const std::string& collection, const Record& record) {
+  bool is_wanted = false;
   {
     MutexLock lock(mutex_);
     auto found = lists_.find(collection);
@@ -56,11 +57,15 @@ void Lists::created(const std::string& collection, const Record& record) {
         std::any_of(list.read->begin(),
                     list.read->begin() + std::min<std::ptrdiff_t>(kPageSize, std::ssize(*list.read)), is_it))
       return;
-    list.created.insert(list.created.begin(), {listed(collection, record), context_.clock.steady()});
+    list.created.insert(list.created.begin(), {listed(collection, record), context_.clock.steady(), ++events_});
     if (list.created.size() > kMostCreated) list.created.pop_back();
     list.show();
+    if (is_talk(collection) && list.read && list.awaited.size() < kMostCreated)
+      list.awaited[record.id] = list.created.front().event;
+    is_wanted = is_talk(collection) && is_followed(list);
   }
   tell(collection);
+  if (is_wanted) bring_up(collection);
 }
 
 void Lists::seen(const std::string& collection, const Record& record) {

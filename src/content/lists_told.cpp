@@ -13,7 +13,7 @@ constexpr std::size_t kMostAwaited = 1'000;
 bool Lists::is_told(const std::string& collection) {
   MutexLock lock(mutex_);
   auto found = lists_.find(collection);
-  return found != lists_.end() && is_told(found->second);
+  return found != lists_.end() && is_told(collection, found->second);
 }
 
 void Lists::follow(const std::string& collection) {
@@ -62,7 +62,7 @@ void Lists::bring_up() {
     MutexLock lock(mutex_);
     for (const auto& [collection, list] : lists_)
       // Also one that is being read for the first time, if that began before changes were told.
-      if (is_followed(list) && !is_told(list)) collections.push_back(collection);
+      if (is_followed(list) && !is_read(list)) collections.push_back(collection);
   }
   for (const std::string& collection : collections) bring_up(collection);
 }
@@ -72,7 +72,7 @@ void Lists::bring_up(const std::string& collection) {
   {
     MutexLock lock(mutex_);
     List& list = lists_[collection];
-    if (is_told(list) || std::exchange(list.is_brought_up, true)) return;
+    if (is_read(list) || std::exchange(list.is_brought_up, true)) return;
     before = list.readings;
   }
   get(collection, {}, context_.guarded([this, collection, before](const Result<ListPtr>&) {

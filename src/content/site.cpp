@@ -122,6 +122,8 @@ void Site::list(const std::string& collection, CancelToken cancel, Callback<List
 
 ListPtr Site::try_list(const std::string& collection) { return parts_->lists.known(collection); }
 
+ListPtr Site::try_list_as_read(const std::string& collection) { return parts_->lists.as_read(collection); }
+
 bool Site::is_list_whole(const std::string& collection) { return parts_->lists.is_whole(collection); }
 
 bool Site::is_list_fresh(const std::string& collection) { return parts_->lists.is_fresh(collection); }

@@ -104,10 +104,13 @@ class Site {
   // the last known list is returned. Names longer than any path component are dropped.
   void list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done);
   [[nodiscard]] ListPtr try_list(const std::string& collection);
+  /// The same without what only we know to have been created: in the service's order, which does not change later.
+  [[nodiscard]] ListPtr try_list_as_read(const std::string& collection);
   /// Whether it has all records; otherwise its oldest ones did not fit `list_bytes`.
   [[nodiscard]] bool is_list_whole(const std::string& collection);
   [[nodiscard]] bool is_list_fresh(const std::string& collection);
-  /// Whether the known list is current, since the service would have told of a change. Then nobody needs to ask.
+  /// Whether the known list is current, since the service would have told of a change. Then nobody needs to ask. Of
+  /// threads and messages, it also has what we created in its place.
   [[nodiscard]] bool is_list_told(const std::string& collection);
   /// Somebody shows the list: for the next minutes it is read, and listeners are told, as soon as the service tells of
   /// a change. Cheap: call it on each use.

@@ -605,6 +605,25 @@ class Growing(Conversation):
             old.seek(0)
             self.assertEqual(old.read(), before)
 
+    def test_who_talks_at_the_same_time_as_others_keeps_following(self):
+        self.message(self.talk, 'first')
+        live = self.mount(self.api.origin, 'live', options=('refresh=10',))
+        for place in (self.place, live.directory / 'threads' / self.talk):
+            with self.subTest(place):
+                file, bodies = place / 'messages.ndjson', []
+                followed = self.tail(file)
+                self.eventually(lambda followed=followed: 'first' in followed(), 'tail has begun')
+                for number in range(4):
+                    for body in (f'bob {number} {place}', f'ann {number} {place}'):
+                        if body.startswith('bob'):
+                            self.message(self.talk, body)
+                        else:
+                            self.echo(body, place / 'reply')
+                        bodies.append(body)
+                    self.assertIn(bodies[-1], file.read_text())
+                self.eventually(lambda followed=followed, last=bodies[-1]: last in followed(), 'it follows')
+                self.assertEqual([json.loads(line)['body'] for line in followed().splitlines()][-8:], bodies)
+
     def test_what_its_author_has_removed_is_not_shown_again(self):
         self.message(self.talk, 'the first')
         message = self.message(self.talk, 'keep this\n\na password')

@@ -108,8 +108,9 @@ Attempt<ThreadDirectory::ReadingPtr> ThreadDirectory::reading(const OperationPtr
   constexpr const char* kReading = "reading";
   if (auto made = op->held<Reading>(kReading)) return made;
   const std::uint64_t number = next_reading();
-  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
-  auto made = std::make_shared<const Reading>(Reading{number, std::move(list)});
+  PLAYFS_ATTEMPT_CHECK(list_here(mount(), op, "messages"));
+  // What we posted is shown in its place among what others did, or each would make a new file.
+  auto made = std::make_shared<const Reading>(Reading{number, mount().site().try_list_as_read("messages")});
   op->hold(kReading, made);
   return made;
 }
