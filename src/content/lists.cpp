@@ -210,6 +210,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
       reading.met_known = true;
       reading.met.insert(anchor->first);
       if ((*reading.known)[anchor->second] == item) continue;
+      if (is_talk(reading.collection) && context_.has_newer(reading.collection, record, reading.asked_at)) continue;
       if (is_talk(reading.collection)) context_.store(reading.collection, record);
       reading.renamed.push_back(std::move(item));
       continue;
@@ -220,8 +221,11 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
                                     item.created_at <= (*reading.known)[reading.anchors.size() - 1].created_at;
     if (reading.met_known && older_than_anchors) continue;
     if (reading.fresh_ids.contains(item.id)) continue;
+    const bool is_old = is_talk(reading.collection) && context_.has_newer(reading.collection, record, reading.asked_at);
+    if (is_old)
+      if (const auto newer = context_.stored(reading.collection, record.id)) item = listed(reading.collection, *newer);
     reading.bytes += item.bytes();
-    if (is_talk(reading.collection)) context_.store(reading.collection, record);
+    if (is_talk(reading.collection) && !is_old) context_.store(reading.collection, record);
     reading.fresh.push_back(std::move(item));
     reading.fresh_ids.insert(reading.fresh.back().id);
     if (reading.bytes > context_.options.list_bytes) {

@@ -121,7 +121,8 @@ void Lists::names_were_shown(const std::string& collection) {
   }
   context_.client.list_records(
       collection, kPageSize, std::move(cursor), context_.gate->closing(),
-      context_.answered<wire::RecordPage>([this, collection](const Result<wire::RecordPage>& page) {
+      context_.answered<wire::RecordPage>([this, collection,
+                                           asked_at = context_.clock.steady()](Result<wire::RecordPage> page) {
         {
           MutexLock lock(mutex_);
           List& list = lists_[collection];
@@ -132,6 +133,8 @@ void Lists::names_were_shown(const std::string& collection) {
           list.further = page && !is_past_end ? page->next_cursor : "";
         }
         if (!page) return;
+        std::erase_if(page->records,
+                      [&](const Record& record) { return context_.has_newer(collection, record, asked_at); });
         std::vector<Listed> now;
         for (const Record& record : page->records) now.push_back(listed(collection, record));
         if (is_talk(collection)) store_changed(collection, *page, now);
@@ -156,12 +159,13 @@ void Lists::store_changed(const std::string& collection, const wire::RecordPage&
 
 void Lists::look_at(const std::string& collection, const std::vector<std::string>& ids) {
   for (const std::string& id : ids)
-    context_.client.get_record(collection, id, context_.gate->closing(),
-                               context_.answered<Record>([this, collection](const Result<Record>& record) {
-                                 if (!record) return;
-                                 if (is_talk(collection)) context_.store(collection, *record);
-                                 seen(collection, *record);
-                               }));
+    context_.client.get_record(
+        collection, id, context_.gate->closing(),
+        context_.answered<Record>([this, collection, asked_at = context_.clock.steady()](const Result<Record>& record) {
+          if (!record || context_.has_newer(collection, *record, asked_at)) return;
+          if (is_talk(collection)) context_.store(collection, *record);
+          seen(collection, *record);
+        }));
 }
 
 }  // namespace playfs::content

@@ -31,12 +31,15 @@ void Records::get(const std::string& collection, const std::string& id, const Ca
 
 void Records::ask(const std::string& collection, const std::string& id) {
   const std::string key = key_of(collection, id);
-  auto arrived = [this, collection, id, key, question = context_.patience.ask(key)](Result<Record> answer) mutable {
+  auto arrived = [this, collection, id, key, question = context_.patience.ask(key)](Result<Record> answer,
+                                                                                    SteadyTime asked_at) mutable {
     question.reset();
     if (was_overtaken(key, answer.has_value())) return ask(collection, id);
     std::optional<std::string> json;
     if (answer) {
-      json = context_.store(collection, *answer);
+      if (context_.has_newer(collection, *answer, asked_at))
+        if (auto newer = context_.records.record(context_.site, collection, id)) json = std::move(newer->text);
+      if (!json) json = context_.store(collection, *answer);
     } else {
       auto old = is_outage(answer.error().code) ? context_.records.record(context_.site, collection, id) : std::nullopt;
       if (answer.error().code == ErrorCode::not_found) context_.records.forget_record(context_.site, collection, id);
@@ -58,9 +61,10 @@ void Records::ask(const std::string& collection, const std::string& id) {
       asked.period = context_.live.period();
       asked.is_outdated = false;
     }
-    auto ended = [turn = std::move(turn), arrived = std::move(arrived)](Result<Record> answer) mutable {
+    auto ended = [turn = std::move(turn), arrived = std::move(arrived),
+                  asked_at = context_.clock.steady()](Result<Record> answer) mutable {
       turn.reset();
-      arrived(std::move(answer));
+      arrived(std::move(answer), asked_at);
     };
     context_.client.get_record(collection, id, context_.gate->closing(), context_.answered<Record>(std::move(ended)));
   }));

@@ -1,5 +1,6 @@
 #include "content/site_context.h"
 
+#include "base/text.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -30,7 +31,18 @@ std::optional<Record> SiteContext::stored(const std::string& collection, const s
   return found ? read(found->text, id) : std::nullopt;
 }
 
-std::string SiteContext::store(const std::string& collection, const Record& record) const {
+bool SiteContext::has_newer(const std::string& collection, const Record& record, SteadyTime asked_at) {
+  const auto updated_at = parse_iso8601(record.updated_at);
+  MutexLock lock(mutex);
+  const Received* last = received.find(collection + "/" + record.id);
+  return last && updated_at && last->at >= asked_at && *updated_at <= last->updated_at;
+}
+
+std::string SiteContext::store(const std::string& collection, const Record& record) {
+  if (const auto updated_at = parse_iso8601(record.updated_at)) {
+    MutexLock lock(mutex);
+    static_cast<void>(received.insert(collection + "/" + record.id, {clock.steady(), *updated_at}));
+  }
   std::string json = wire::to_text(wire::encode_record(record));
   records.store_record(site, collection, record.id, {json, {}, clock.wall()});
   return json;

@@ -12,6 +12,8 @@
 #include "base/callback.h"
 #include "base/executor.h"
 #include "base/gate.h"
+#include "base/mutex.h"
+#include "cache/lru.h"
 #include "cache/object_store.h"
 #include "cache/record_index.h"
 #include "content/event_log.h"
@@ -74,7 +76,18 @@ struct SiteContext {
   /// The record as stored; parses one of any size.
   [[nodiscard]] std::optional<Record> stored(const std::string& collection, const std::string& id) const;
   /// Returns what it stored.
-  std::string store(const std::string& collection, const Record& record) const;
+  std::string store(const std::string& collection, const Record& record);
+  /// Whether another answer with this version of the record or a newer one has come since `asked_at`, so that an answer
+  /// to a request of that time must not be stored over it. Services may count in seconds.
+  [[nodiscard]] bool has_newer(const std::string& collection, const Record& record, SteadyTime asked_at);
+
+  struct Received {
+    SteadyTime at;
+    WallTime updated_at;
+  };
+  static constexpr std::size_t kMostReceived = 20'000;  ///< records; requests take seconds
+  Mutex mutex{};
+  cache::Lru<std::string, Received> received PLAYFS_GUARDED_BY(mutex){kMostReceived};
 };
 
 }  // namespace playfs::content

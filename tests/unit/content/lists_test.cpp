@@ -109,6 +109,35 @@ TEST_F(ListsTest, ARecordMissingOnAReplicaStaysListedForAWhile) {
   EXPECT_EQ(ids(list()).size(), 3U) << "the service lists it no more";
 }
 
+TEST_F(ListsTest, AnAnswerFromBeforeOurChangeIsNotStoredOverIt) {
+  auto text = [](const std::string& day, const std::string& body) {
+    return R"({"id":"m","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-)" + day + R"(T00:00:00Z","body":")" +
+           body + R"("})";
+  };
+  auto body = [&] { return *site_->try_record("messages", "m")->fields.find("body")->string(); };
+  service_.hold();
+  Answer<ListPtr> all;
+  site_->list("messages", {}, all.callback());
+  run();
+  service_.instead[service_.targets().back()] = R"({"records":[)" + text("02", "old") + "]}";
+  Answer<RecordTextPtr> one;
+  site_->record_text("messages", "m", {}, one.callback());
+  run();
+  service_.instead[service_.targets().back()] = R"({"record":)" + text("02", "old") + "}";
+  site_->relearn("messages", *wire::decode_record(*wire::parse_json(text("03", "new"))));
+  service_.release();
+  run();
+  ASSERT_TRUE(one.ok() && all.ok());
+  EXPECT_THAT((*one)->json, HasSubstr("new"));
+  EXPECT_EQ(body(), "new");
+  EXPECT_EQ((*all)->front().updated_at, parse_iso8601("2026-01-03T00:00:00Z"));
+  advance(std::chrono::minutes(1));
+  Answer<RecordTextPtr> later;
+  site_->record_text("messages", "m", {}, later.callback());
+  run();
+  EXPECT_EQ(body(), "old") << "the service has gone back";
+}
+
 TEST_F(ListsTest, NamesFollowTheRecordsThatAreRead) {
   put_projects(0, 150);
   list();
