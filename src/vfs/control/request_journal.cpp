@@ -73,13 +73,6 @@ std::string in_order(std::int64_t order) {
   return std::string(kOrderDigits - std::min(kOrderDigits, digits.size()), '0') + digits;
 }
 
-/// As much as is text.
-std::string beginning_of(std::string text) {
-  text.resize(std::min(text.size(), kMostOfDamaged));
-  while (!is_valid_utf8(text)) text.pop_back();
-  return text;
-}
-
 /// The part of a file's name that says whose it is.
 std::string owner_of(const std::string& name) { return name.substr(0, name.find('.')); }
 
@@ -253,7 +246,7 @@ void RequestJournal::take(const std::string& name, LeftBehind& left) {
   auto request = text ? parsed(*text) : std::nullopt;
   if (!request) {
     log_warning("a journalled request is not readable: " + path_of(name));
-    left.damaged.push_back(text ? beginning_of(std::move(*text)) : std::string());
+    left.damaged.push_back(text ? escape_for_terminal(text->substr(0, kMostOfDamaged)) : std::string());
     ::unlink(path_of(name).c_str());
     return;
   }

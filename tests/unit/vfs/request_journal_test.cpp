@@ -11,6 +11,7 @@
 namespace playfs::vfs {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -57,6 +58,29 @@ TEST_F(RequestJournalTest, WhoRepeatsAFailedRequestRepeatsItsKey) {
   EXPECT_NE(journal->begin("threads/t/reply", hello())->steps[0].key, request.steps[0].key);
 }
 
+TEST_F(RequestJournalTest, WhoRepeatsWhatIsResumedJoinsItsKey) {
+  auto journal = open();
+  const auto sent = journal->begin("threads/t/reply", hello(), 1).value();
+  ASSERT_TRUE(journal->begin("threads/t/reply", {{"messages", {{"body", "later"}}}}, 2));
+  journal.reset();
+  journal = open();
+  auto left = journal->left_behind();
+  ASSERT_THAT(left.requests, SizeIs(2));
+  EXPECT_EQ(left.requests[0].steps[0].key, sent.steps[0].key) << "in their order";
+  const auto joined = journal->begin("threads/t/reply", hello(), 3).value();
+  EXPECT_EQ(joined.steps[0].key, sent.steps[0].key);
+  EXPECT_TRUE(journal->is_unfinished(left.requests[0]));
+  journal->end(joined);
+  EXPECT_FALSE(journal->is_unfinished(left.requests[0]));
+  EXPECT_NE(journal->begin("threads/t/reply", hello(), 4)->steps[0].key, sent.steps[0].key)
+      << "its writer has the answer";
+  journal->end(left.requests[1]);
+  const std::vector<RequestStep> later{{"messages", {{"body", "later"}}}};
+  EXPECT_EQ(journal->begin("threads/t/reply", later, 5)->steps[0].key, left.requests[1].steps[0].key)
+      << "just answered";
+  EXPECT_NE(journal->begin("threads/t/reply", later, 6)->steps[0].key, left.requests[1].steps[0].key) << "lent once";
+}
+
 TEST_F(RequestJournalTest, AnOldRequestIsNotSentAgain) {
   auto journal = open();
   ASSERT_TRUE(journal->begin("threads/t/reply", hello()));
@@ -82,7 +106,9 @@ TEST_F(RequestJournalTest, ADamagedFileIsNotSent) {
   const auto request = journal->begin("threads/t/reply", hello()).value();
   journal.reset();
   std::ofstream(home.path() + "/=requests/" + request.name) << "{\"steps\": [";
-  EXPECT_THAT(open()->left_behind().requests, IsEmpty());
+  const auto left = open()->left_behind();
+  EXPECT_THAT(left.requests, IsEmpty());
+  EXPECT_THAT(left.damaged, ElementsAre("{\"steps\": ["));
 }
 
 }  // namespace
