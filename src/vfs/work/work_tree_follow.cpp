@@ -27,8 +27,8 @@ void WorkTree::opened_under(const RevisionTreePtr& head, bool is_current) {
 }
 
 void WorkTree::follow_head() {
-  // Also called on the publisher's thread, which the tree's destructor joins: with a ticket the mount keeps the tree, so
-  // that no reference taken here is the last.
+  // Also called on the publisher's thread, which the tree's destructor joins: with a ticket the mount keeps the tree,
+  // so that no reference taken here is the last.
   auto ticket = mount_.gate()->enter();
   if (!ticket) return;
   auto head = mount_.site().try_head(project_);
