@@ -35,7 +35,7 @@ bool SiteContext::has_newer(const std::string& collection, const Record& record,
   const auto updated_at = parse_iso8601(record.updated_at);
   MutexLock lock(mutex);
   const Received* last = received.find(collection + "/" + record.id);
-  return last && updated_at && last->at >= asked_at && *updated_at <= last->updated_at;
+  return last && updated_at && last->at > asked_at && *updated_at <= last->updated_at;
 }
 
 std::string SiteContext::store(const std::string& collection, const Record& record) {

@@ -124,6 +124,7 @@ TEST_F(ListsTest, AnAnswerFromBeforeOurChangeIsNotStoredOverIt) {
   site_->record_text("messages", "m", {}, one.callback());
   run();
   service_.instead[service_.targets().back()] = R"({"record":)" + text("02", "old") + "}";
+  advance(std::chrono::milliseconds(1));
   site_->relearn("messages", *wire::decode_record(*wire::parse_json(text("03", "new"))));
   service_.release();
   run();
