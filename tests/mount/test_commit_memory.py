@@ -138,6 +138,8 @@ class CommitMemory(fixture.Fixture):
             (work / name).write_text(text if name == 'both' else f'first {name}\n')
         self.playfs('commit', '-m', 'first', work)
         self.eventually((theirs / 'both').exists, 'bob sees it')
+        # Before bob is faster: a tree with nothing staged would follow him.
+        (work / 'both').write_text(text + 'by ann\n')
         for name in names:
             (theirs / name).write_text(f'by bob {name}\n')
         (theirs / 'both').write_text('by bob\n' + text)
@@ -147,7 +149,6 @@ class CommitMemory(fixture.Fixture):
                   for number, name in enumerate(names)}
         for name, data in wanted.items():
             (work / name).write_bytes(data)
-        (work / 'both').write_text(text + 'by ann\n')
         with self.limited(ann), self.grows_little(ann, 0, 'updated'):
             self.playfs('update', work, check=False)
             status = json.loads(self.playfs('status', '--json', work).stdout)

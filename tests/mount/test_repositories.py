@@ -108,7 +108,7 @@ class Repositories(fixture.Fixture):
                 root = self.publish(api, project, {'note': 'n', **before})
                 self.set_head(api, project, root)
                 work = mount.project(name) / 'work'
-                (work / 'note').read_text()
+                self.eventually((work / 'note').exists, 'the mount has heard of it')
                 if change:
                     change(work)
                     self.set_head(api, project, self.publish(api, project, {'note': 'n', **after}, [root]))
