@@ -163,19 +163,38 @@ class Sorting {
   std::vector<std::string> all_;
 };
 
-/// The last id of a record at this site in a header of message ids; empty if there is none. A mail may also name mails
-/// that were never here, such as a mail reader's own copies.
-std::string last_id(GMimeObject* message, const char* header, const std::string& domain) {
+/// What the headers say the mail answers. A mail may also name mails that were never here, such as a mail reader's own
+/// copies.
+struct Answered {
+  std::string id;          ///< of a record at this site; empty: none
+  std::string unreadable;  ///< a message id at this site that is no record's, or a long one's, which is cut
+};
+
+/// The last ones in a header of message ids.
+void read_ids(GMimeObject* message, const char* header, const std::string& domain, Answered& answered) {
   const char* value = g_mime_object_get_header(message, header);
-  if (value == nullptr) return {};
-  std::string last;
+  if (value == nullptr) return;
   GMimeReferences* references = g_mime_references_parse(nullptr, value);
   for (int i = 0; i < g_mime_references_length(references); ++i) {
-    const auto part = local_part_at(domain, g_mime_references_get_message_id(references, i));
-    if (auto id = part ? decode_part(*part) : std::nullopt; id && !id->empty()) last = std::move(*id);
+    const char* text = g_mime_references_get_message_id(references, i);
+    const auto part = local_part_at(domain, text);
+    if (!part) continue;
+    if (auto id = decode_part(*part); id && !id->empty()) answered.id = std::move(*id);
+    else answered.unreadable = text;
   }
   g_mime_references_free(references);
-  return last;
+}
+
+/// An answer whose parent cannot be told would start a thread of its own.
+Result<std::string> parent_of(GMimeObject* message, const std::string& domain) {
+  Answered answered;
+  for (const char* header : {"In-Reply-To", "References"})
+    if (answered.id.empty()) read_ids(message, header, domain, answered);
+  if (answered.id.empty() && !answered.unreadable.empty())
+    return fail(ErrorCode::invalid_argument,
+                "the mail answers '" + one_line(answered.unreadable) + "', from which no message can be told",
+                "answer with playfs post THREAD --reply-to ID");
+  return std::move(answered.id);
 }
 
 /// Decoded. GMime takes neighbouring base64 words for one and loses what follows the first one's padding, so a word
@@ -219,8 +238,9 @@ Result<std::string> mail_kind(GMimeObject* message) {
 Status decide(GMimeMessage* message, const Envelope& envelope, Incoming& mail) {
   PLAYFS_TRY(Recipients recipients, Sorting(message, envelope).sorted());
   GMimeObject* object = GMIME_OBJECT(message);
-  mail.parent = last_id(object, "In-Reply-To", envelope.domain);
-  if (mail.parent.empty()) mail.parent = last_id(object, "References", envelope.domain);
+  if (!recipients.steward) {
+    PLAYFS_TRY(mail.parent, parent_of(object, envelope.domain));
+  }
   std::vector<std::string> named = std::move(recipients.further);
   if (recipients.steward) {
     mail.purpose = Incoming::Purpose::mail;

@@ -106,8 +106,11 @@ Result<std::string> text_of_mail(GMimeObject* part) {
   }
   std::string body;
   body.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (text[i] != '\r' || i + 1 == text.size() || text[i + 1] != '\n') body += text[i];
+  for (const char c : text) {
+    // All of "\r\r\n": with one "\r" left, the text would be another one after the next round through a mail.
+    while (c == '\n' && body.ends_with('\r')) body.pop_back();
+    body += c;
+  }
   body.erase(body.find_last_not_of("\r\n") + 1);
   if (body.find_first_not_of(" \t\r\n") == body.npos)
     return fail(ErrorCode::invalid_argument, "the mail has no text",
