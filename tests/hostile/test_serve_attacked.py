@@ -188,13 +188,14 @@ class Attacked(ServeTest):
         most = {kind: MOST_DELAY * max(p99, LEAST_MEASURED) for kind, (_, p99) in calm.items()}
         with self.running(names) as attackers:
             time.sleep(ATTACKER_SECONDS)
-            attacked, troubles, refused = self.honest_rounds('attacked:', most)
+            attacked, troubles, refused = self.honest_rounds('attacked:', None if IS_SANITIZED else most)
             self.assertEqual([each.args[-1] for each in attackers if each.poll() is not None], [], 'all are at it still')
         self.assert_memory(memory(self.server.process, 'VmHWM'), MOST_MEMORY)
         self.assertEqual(troubles, [])
         self.assertLess(refused, MOST_REFUSED)
-        for kind, (_, p99) in attacked.items():
-            self.assertLessEqual(p99, most[kind], f'{kind}: {calm} {attacked}')
+        if not IS_SANITIZED:
+            for kind, (_, p99) in attacked.items():
+                self.assertLessEqual(p99, most[kind], f'{kind}: {calm} {attacked}')
         self.hang_up()
         self.eventually(lambda: self.connections() <= before, 'their connections are closed')
         self.assert_memory(memory(self.server.process), MOST_MEMORY * 3 // 4, 'what they held is given back')
