@@ -39,7 +39,7 @@ void add_agents(CommandRegistry& registry) {
                                    "  playfs agent set about='On holiday' tools='[\"c++\", \"sh\"]'\n"
                                    "  playfs agent show bob\n"
                                    "\n"
-                                   "A handle is a claim: nothing proves who uses it. Its oldest record has it.");
+                                   "A handle is a claim: nothing proves who uses it. Who had it first has it.");
   std::shared_ptr<AgentRegisterArguments> r;
   auto* registering = registry.add(*group, "register", "Register a handle that nobody has yet",
                                    "  playfs agent register ada --set about='I review parsers'", agent_register, r);

@@ -4,6 +4,7 @@
 
 #include "base/await.h"
 #include "base/shell.h"
+#include "content/names.h"
 
 namespace playfs::app {
 
@@ -20,36 +21,29 @@ Result<content::Head> head_of(runtime::ClientStack& stack, const std::string& id
 
 bool can_be_id(const std::string& text) { return !text.empty() && text.size() <= kMaxIdLength; }
 
-/// The oldest record of that name.
+/// The record that has that name, as in by-name/ and agents/.
 Result<content::Listed> named(runtime::ClientStack& stack, const Noun& noun, const std::string& name,
                               std::size_t* count = nullptr) {
   PLAYFS_TRY(content::ListPtr list, list_of(stack, noun.collection));
   if (!stack.site().is_list_whole(noun.collection))
     return fail(ErrorCode::not_found,
                 "not all " + std::string(noun.one) + "s at " + stack.source().text +
-                    " are listed, and an older one may be named '" + name + "'",
+                    " are listed, and another one may have the name '" + name + "'",
                 "use the " + std::string(noun.one) + "'s id");
-  const content::Listed* oldest = oldest_named(*list, name);
-  if (oldest == nullptr)
+  const content::Listed* holder = content::holder_of(*list, name);
+  if (!holder)
     return fail(ErrorCode::not_found,
                 "there is no " + std::string(noun.one) + " '" + name + "' at " + stack.source().text, noun.list);
   if (count)
     *count = static_cast<std::size_t>(
         std::count_if(list->begin(), list->end(), [&](const auto& each) { return each.name == name; }));
-  return *oldest;
+  return *holder;
 }
 
 }  // namespace
 
 Result<content::ListPtr> list_of(runtime::ClientStack& stack, const std::string& collection) {
   return await<content::ListPtr>([&](auto done) { stack.site().list(collection, {}, std::move(done)); });
-}
-
-const content::Listed* oldest_named(const std::vector<content::Listed>& list, std::string_view name) {
-  const content::Listed* oldest = nullptr;
-  for (const content::Listed& listed : list)
-    if (listed.name == name) oldest = &listed;
-  return oldest;
 }
 
 Result<Record> find_record(CommandContext& context, runtime::ClientStack& stack, const Noun& noun,
@@ -62,11 +56,11 @@ Result<Record> find_record(CommandContext& context, runtime::ClientStack& stack,
     if (found || !means_absent(found.error())) return found;
   }
   std::size_t count = 0;
-  PLAYFS_TRY(content::Listed oldest, named(stack, noun, id_or_name, &count));
+  PLAYFS_TRY(content::Listed holder, named(stack, noun, id_or_name, &count));
   if (count > 1)
-    context.out.note(std::to_string(count) + " " + noun.one + "s are called '" + safe(id_or_name) +
-                     "': this is the oldest, " + safe(oldest.id) + ". The others go by their ids.");
-  return get(oldest.id);
+    context.out.note(std::to_string(count) + " " + noun.one + "s are called '" + safe(id_or_name) + "': this is " +
+                     safe(holder.id) + ", which had the name first. The others go by their ids.");
+  return get(holder.id);
 }
 
 Result<Project> find_project(runtime::ClientStack& stack, const std::string& id_or_name) {
@@ -75,8 +69,8 @@ Result<Project> find_project(runtime::ClientStack& stack, const std::string& id_
     if (head) return std::move(head->project);
     if (!means_absent(head.error())) return fail(head.error());
   }
-  PLAYFS_TRY(content::Listed oldest, named(stack, {"projects", "project", "playfs ls"}, id_or_name));
-  PLAYFS_TRY(content::Head head, head_of(stack, oldest.id));
+  PLAYFS_TRY(content::Listed holder, named(stack, {"projects", "project", "playfs ls"}, id_or_name));
+  PLAYFS_TRY(content::Head head, head_of(stack, holder.id));
   return std::move(head.project);
 }
 

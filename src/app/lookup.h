@@ -11,8 +11,6 @@ namespace playfs::app {
 
 /// The current list of a collection, newest first.
 Result<content::ListPtr> list_of(runtime::ClientStack& stack, const std::string& collection);
-/// nullptr if nothing has that name. As in by-name/ and agents/, the oldest record has it.
-const content::Listed* oldest_named(const std::vector<content::Listed>& list, std::string_view name);
 
 /// What people call the records of a collection.
 struct Noun {
@@ -20,11 +18,11 @@ struct Noun {
   const char* one;   ///< "thread"
   const char* list;  ///< the command that lists them
 };
-/// By id, else the oldest of that name (a handle or title), and then says on stderr if others have it too.
+/// By id, else the one that has that name (a handle or title), and then says on stderr if others carry it too.
 Result<Record> find_record(CommandContext& context, runtime::ClientStack& stack, const Noun& noun,
                            const std::string& id_or_name);
 
-/// By id, else the oldest project of that name.
+/// By id, else the project that has that name.
 Result<Project> find_project(runtime::ClientStack& stack, const std::string& id_or_name);
 
 /// The head of the project that `what` names, else the revision of that id.

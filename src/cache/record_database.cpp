@@ -12,7 +12,7 @@ namespace playfs::cache {
 
 namespace {
 
-constexpr std::int64_t kSchemaVersion = 4;
+constexpr std::int64_t kSchemaVersion = 5;
 constexpr const char* kName = "/records.db";
 /// Backoff while locked: a transaction holds the lock for a few milliseconds.
 constexpr std::chrono::milliseconds kFirstWait{1}, kLongestWait{20};
@@ -42,7 +42,7 @@ DROP TABLE IF EXISTS whole_lists;
 CREATE TABLE listed (
   site TEXT NOT NULL, collection TEXT NOT NULL, position INTEGER NOT NULL, id TEXT NOT NULL,
   created_at INTEGER NOT NULL, name TEXT NOT NULL, project TEXT NOT NULL, kind TEXT NOT NULL,
-  updated_at INTEGER NOT NULL, checksum INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL, named_at INTEGER NOT NULL, checksum INTEGER NOT NULL,
   PRIMARY KEY (site, collection, position)) WITHOUT ROWID;
 CREATE UNIQUE INDEX listed_by_id ON listed (site, collection, id);
 CREATE TABLE whole_lists (
@@ -61,7 +61,7 @@ Status create_schema(Database& database) {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
   PLAYFS_TRY(const std::int64_t version, schema_version(database));
   if (version == kSchemaVersion) return {};  // another process was faster
-  if (version != 0 && version != 2 && version != 3)
+  if (version != 0 && (version < 2 || version > 4))
     return fail(ErrorCode::not_supported, "its schema has version " + std::to_string(version));
   if (version == 0) PLAYFS_CHECK(database.execute(kSchema));
   PLAYFS_CHECK(database.execute(kLists));
@@ -75,7 +75,7 @@ Result<RecordDatabase> RecordDatabase::open(const std::string& path) {
   PLAYFS_TRY(Database database, Database::open(path, Database::Durability::none));
   PLAYFS_TRY(const std::int64_t version, schema_version(database));
   if (version != kSchemaVersion) PLAYFS_CHECK(create_schema(database));
-  RecordDatabase opened{std::move(database), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  RecordDatabase opened{std::move(database), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   PLAYFS_CHECK(opened.prepare_all());
   return opened;
 }
@@ -103,16 +103,16 @@ Status RecordDatabase::prepare_all() {
        "INSERT INTO contents (site, key, hash, checksum) VALUES (?, ?, ?, ?) "
        "ON CONFLICT DO UPDATE SET hash = excluded.hash, checksum = excluded.checksum"},
       {&select_list,
-       "SELECT id, created_at, name, project, kind, updated_at, checksum FROM listed WHERE site = ? AND collection = ? "
-       "ORDER BY position "
-       "DESC"},
+       "SELECT id, created_at, name, project, kind, updated_at, named_at, checksum FROM listed "
+       "WHERE site = ? AND collection = ? ORDER BY position DESC"},
       {&select_listed, "SELECT count(*) FROM listed WHERE site = ? AND collection = ? AND id = ?"},
+      {&select_named, "SELECT named_at FROM listed WHERE site = ? AND collection = ? AND id = ? AND name = ?"},
       {&top_of_list, "SELECT coalesce(max(position), 0) FROM listed WHERE site = ? AND collection = ?"},
       {&insert_listed,
-       "INSERT INTO listed (site, collection, position, id, created_at, name, project, kind, updated_at, checksum) "
-       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, collection, id) DO UPDATE SET "
+       "INSERT INTO listed (site, collection, position, id, created_at, name, project, kind, updated_at, named_at, "
+       "checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, collection, id) DO UPDATE SET "
        "created_at = excluded.created_at, name = excluded.name, project = excluded.project, kind = excluded.kind, "
-       "updated_at = excluded.updated_at, checksum = excluded.checksum"},
+       "updated_at = excluded.updated_at, named_at = excluded.named_at, checksum = excluded.checksum"},
       {&clear_list, "DELETE FROM listed WHERE site = ? AND collection = ?"},
       {&select_whole,
        "SELECT records, (SELECT count(*) FROM listed WHERE listed.site = whole_lists.site AND listed.collection = "

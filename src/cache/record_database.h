@@ -19,7 +19,7 @@ struct RecordDatabase {
   Database database;
   Statement select_record, upsert_record, delete_record, touch_record;
   Statement select_content, upsert_content;
-  Statement select_list, select_listed, top_of_list, insert_listed, clear_list;
+  Statement select_list, select_listed, select_named, top_of_list, insert_listed, clear_list;
   Statement select_whole, upsert_whole, clear_whole;
 
   static Result<RecordDatabase> open(const std::string& path);

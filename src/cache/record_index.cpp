@@ -36,7 +36,8 @@ std::int64_t record_checksum(const std::string& site, const std::string& collect
 
 std::int64_t listed_checksum(const std::string& site, const std::string& collection, const ListedRecord& record) {
   return checksum_of_row({site, collection, record.id, std::to_string(record.created_at.nanoseconds), record.name,
-                          record.project, record.kind, std::to_string(record.updated_at.nanoseconds)});
+                          record.project, record.kind, std::to_string(record.updated_at.nanoseconds),
+                          std::to_string(record.named_at.nanoseconds)});
 }
 
 }  // namespace
@@ -398,7 +399,8 @@ Status add_on_top(RecordDatabase& on, const std::string& site, const std::string
                      .bind(7, record->project)
                      .bind(8, record->kind)
                      .bind(9, record->updated_at.nanoseconds)
-                     .bind(10, listed_checksum(site, collection, *record))
+                     .bind(10, record->named_at.nanoseconds)
+                     .bind(11, listed_checksum(site, collection, *record))
                      .run());
   }
   return {};
@@ -421,8 +423,9 @@ std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::
       PLAYFS_TRY(const bool row, select.step());
       if (!row) return {};
       ListedRecord record{std::string(select.text(0)), WallTime{select.integer(1)}, std::string(select.text(2)),
-                          std::string(select.text(3)), std::string(select.text(4)), WallTime{select.integer(5)}};
-      damaged = damaged || select.integer(6) != listed_checksum(site, collection, record);
+                          std::string(select.text(3)), std::string(select.text(4)), WallTime{select.integer(5)},
+                          WallTime{select.integer(6)}};
+      damaged = damaged || select.integer(7) != listed_checksum(site, collection, record);
       records.push_back(std::move(record));
     }
     select.reset();
@@ -446,6 +449,20 @@ bool RecordIndex::extend_list(const std::string& site, const std::string& collec
     return mark_whole(on, site, collection);
   });
   return done && extended;
+}
+
+std::optional<WallTime> RecordIndex::named_at(const std::string& site, const std::string& collection,
+                                              const std::string& id, const std::string& name) {
+  std::optional<WallTime> time;
+  state_->read([&](RecordDatabase& on) -> Status {
+    time.reset();
+    Statement& select = on.select_named;
+    PLAYFS_TRY(const bool row, select.bind(1, site).bind(2, collection).bind(3, id).bind(4, name).step());
+    if (row) time = WallTime{select.integer(0)};
+    select.reset();
+    return {};
+  });
+  return time;
 }
 
 void RecordIndex::replace_list(const std::string& site, const std::string& collection,

@@ -34,7 +34,11 @@ struct ListedRecord {
   std::string project;  ///< the project or thread it belongs to, if any
   std::string kind = {};
   WallTime updated_at = {};
-  bool operator==(const ListedRecord&) const = default;
+  WallTime named_at = {};  ///< when it took its name, as far as is known here; says nothing about the record itself
+  bool operator==(const ListedRecord& other) const {
+    return id == other.id && created_at == other.created_at && name == other.name && project == other.project &&
+           kind == other.kind && updated_at == other.updated_at;
+  }
   /// Its approximate memory in a list; the same for equal records, whatever their source.
   [[nodiscard]] std::size_t bytes() const {
     return sizeof(ListedRecord) + id.size() + name.size() + project.size() + kind.size();
@@ -96,6 +100,9 @@ class RecordIndex {
   /// with `after` is stored (cleared, or never written), so that adding would leave a hole: replace the list.
   [[nodiscard]] bool extend_list(const std::string& site, const std::string& collection, const std::string& after,
                                  std::span<const ListedRecord> newer);
+  /// When the record took that name, if it is stored with it: perhaps by another process, which saw it earlier.
+  [[nodiscard]] std::optional<WallTime> named_at(const std::string& site, const std::string& collection,
+                                                 const std::string& id, const std::string& name);
   /// Replaces the list by this one.
   void replace_list(const std::string& site, const std::string& collection, std::span<const ListedRecord> records);
 

@@ -252,7 +252,7 @@ std::vector<Listed> Lists::put_together(Reading& reading, const std::vector<List
   // Copies the ids, because `fresh_ids` refers to them.
   for (Listed& item : reading.fresh)
     list.push_back({item.id, item.created_at, std::move(item.name), std::move(item.project), std::move(item.kind),
-                    item.updated_at});
+                    item.updated_at, item.named_at});
   if (!known) return list;
   std::size_t bytes = reading.bytes;
   for (auto item = known->begin(); item != known->end() && bytes <= context_.options.list_bytes; ++item) {
@@ -275,8 +275,10 @@ void Lists::finish(const ReadingPtr& reading) {
   ListPtr result = known;
   bool is_cut = false;
   if (replaced || !reading->fresh.empty() || !reading->renamed.empty()) {
+    date(reading->collection, reading->renamed);
     std::vector<Listed> list = put_together(*reading, replaced ? nullptr : known.get());
-    const auto newer = std::span<const Listed>(list).first(reading->fresh.size());
+    const auto newer = std::span<Listed>(list).first(reading->fresh.size());
+    date(reading->collection, newer);
     // The stored list may have been cleared or evicted since it was read.
     auto extends = [&](std::span<const Listed> by) {
       return context_.records.extend_list(context_.site, reading->collection, known->front().id, by);

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -121,9 +122,12 @@ class Lists {
   /// Stores the records of a page that are not as they were listed.
   void store_changed(const std::string& collection, const wire::RecordPage& page, const std::vector<Listed>& now);
   /// Updates known records to their current names.
-  void rename(const std::string& collection, const std::vector<Listed>& now);
+  void rename(const std::string& collection, std::vector<Listed> now);
+  /// Sets since when these records, just read, have their names.
+  void date(const std::string& collection, std::span<Listed> read);
 
   static constexpr int kPageSize = remote::kMostInPage;
+  /// `named_at` is for date() to set.
   static Listed listed(const std::string& collection, const Record& record);
   /// Collections of immutable records, which may be very large.
   static bool is_fixed_once_made(const std::string& collection);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "content/lists.h"
+#include "content/names.h"
 
 namespace playfs::content {
 
@@ -20,6 +21,20 @@ std::string text_of(const Record& record, std::string_view name, std::size_t mos
   return text && text->size() <= most ? *text : std::string();
 }
 
+std::optional<WallTime> never_named(const Listed&) { return std::nullopt; }
+
+/// Those of `now` that are listed otherwise.
+std::vector<Listed> changed(const std::vector<Listed>& list, std::vector<Listed> now) {
+  std::unordered_map<std::string_view, const Listed*> known;
+  for (const Listed& item : now) known.emplace(item.id, nullptr);
+  for (const Listed& item : list)
+    if (auto found = known.find(item.id); found != known.end()) found->second = &item;
+  std::vector<Listed> others;
+  for (const Listed& item : now)
+    if (const Listed* was = known.at(item.id); was && *was != item) others.push_back(item);
+  return others;
+}
+
 }  // namespace
 
 Listed Lists::listed(const std::string& collection, const Record& record) {
@@ -27,9 +42,10 @@ Listed Lists::listed(const std::string& collection, const Record& record) {
               parse_iso8601(record.created_at).value_or(WallTime{}),
               {},
               text_of(record, collection == "messages" ? "thread" : "project", kMaxIdLength)};
+  item.named_at = parse_iso8601(record.updated_at).value_or(WallTime{});
   if (is_talk(collection)) {
     item.kind = text_of(record, "kind", kLongestKind);
-    item.updated_at = parse_iso8601(record.updated_at).value_or(WallTime{});
+    item.updated_at = item.named_at;
   }
   if (collection == "agents") item.name = text_of(record, "handle", kLongestName);
   if (item.name.empty()) item.name = text_of(record, "name", kLongestName);
@@ -57,7 +73,9 @@ void Lists::created(const std::string& collection, const Record& record) {
         std::any_of(list.read->begin(),
                     list.read->begin() + std::min<std::ptrdiff_t>(kPageSize, std::ssize(*list.read)), is_it))
       return;
-    list.created.insert(list.created.begin(), {listed(collection, record), context_.clock.steady(), ++events_});
+    Listed item = listed(collection, record);
+    date_names({&item, 1}, list.read ? std::span(*list.read) : std::span<const Listed>(), {}, never_named);
+    list.created.insert(list.created.begin(), {std::move(item), context_.clock.steady(), ++events_});
     if (list.created.size() > kMostCreated) list.created.pop_back();
     list.show();
     if (is_talk(collection) && list.read && list.awaited.size() < kMostCreated)
@@ -72,12 +90,41 @@ void Lists::seen(const std::string& collection, const Record& record) {
   rename(collection, {listed(collection, record)});
 }
 
-void Lists::rename(const std::string& collection, const std::vector<Listed>& now) {
+void Lists::date(const std::string& collection, std::span<Listed> read) {
+  ListPtr known;
+  std::vector<Listed> own;
+  {
+    MutexLock lock(mutex_);
+    const List& list = lists_[collection];
+    known = list.read;
+    for (const Created& each : list.created) own.push_back(each.item);
+  }
+  if (!known) known = std::make_shared<const std::vector<Listed>>();
+  // Another process may have seen more than this one.
+  date_names(read, *known, own, [&](const Listed& item) {
+    return known->empty() ? std::nullopt : context_.records.named_at(context_.site, collection, item.id, item.name);
+  });
+}
+
+void Lists::rename(const std::string& collection, std::vector<Listed> now) {
+  {
+    ListPtr shown;
+    {
+      MutexLock lock(mutex_);
+      if (auto found = lists_.find(collection); found != lists_.end()) shown = found->second.shown;
+    }
+    now = shown ? changed(*shown, std::move(now)) : std::vector<Listed>();
+  }
+  if (now.empty()) return;
+  date(collection, now);
   std::unordered_map<std::string_view, const Listed*> by_id;
   for (const Listed& item : now) by_id.emplace(item.id, &item);
-  auto other = [&](const Listed& known) -> const Listed* {
+  auto other = [&](const Listed& known) -> std::optional<Listed> {
     auto found = by_id.find(known.id);
-    return found == by_id.end() || *found->second == known ? nullptr : found->second;
+    if (found == by_id.end() || *found->second == known) return std::nullopt;
+    Listed item = *found->second;
+    if (item.name == known.name) item.named_at = known.named_at;
+    return item;
   };
   std::vector<Listed> renamed;
   ListPtr all;
@@ -88,13 +135,13 @@ void Lists::rename(const std::string& collection, const std::vector<Listed>& now
     if (found == lists_.end() || !found->second.read) return;
     List& list = found->second;
     for (Created& own : list.created)
-      if (const Listed* item = other(own.item)) own.item = *item;
+      if (auto item = other(own.item)) own.item = *std::move(item);
     for (const Listed& known : *list.read)
-      if (const Listed* item = other(known)) renamed.push_back(*item);
+      if (auto item = other(known)) renamed.push_back(*std::move(item));
     if (renamed.empty()) return;
     auto items = *list.read;
     for (Listed& known : items)
-      if (const Listed* item = other(known)) known = *item;
+      if (auto item = other(known)) known = *std::move(item);
     is_cut = cut(items) && !std::exchange(list.is_cut, true);
     list.read = all = std::make_shared<const std::vector<Listed>>(std::move(items));
     list.show();

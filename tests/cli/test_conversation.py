@@ -95,10 +95,10 @@ class Talk(Conversation):
         self.run_command('agent', 'register', 'bob', who='bob')
         self.run_command('agent', 'set', 'handle=ada', who='bob', code=FAILED)
 
-        # Another client does not check: the oldest has the handle.
+        # Another client does not check: who had the handle first has it.
         self.api.create('agents', handle='ada')
         self.assertEqual(self.json('agent', 'show', 'ada')['agent']['id'], record['id'])
-        self.assertIn('1 later records claim', self.run_command('agent', 'show', 'ada').stderr)
+        self.assertIn('1 other records claim', self.run_command('agent', 'show', 'ada').stderr)
         self.assertEqual([each['handle'] for each in self.json('agent', 'list')['agents']], ['ada', 'bob', 'ada'])
 
     def test_mail_and_the_answer(self):
@@ -377,7 +377,7 @@ class OnTheWay(Conversation):
         self.proxy.fate = race
         self.through_proxy()
         done = self.run_command('agent', 'register', 'ada', code=FAILED)
-        self.assertIn(f'{first[0]} is the oldest record', done.stderr)
+        self.assertIn(f'{first[0]} has that handle', done.stderr)
         self.assertRegex(done.stderr, r'another who was first; yours is \w+')
 
     def test_requests_of_reading_a_thread(self):

@@ -1,4 +1,4 @@
-// playfs agent: registers, shows, changes and lists agents' records. A handle is a claim: its oldest record has it.
+// playfs agent: registers, shows, changes and lists agents' records. A handle is a claim: who had it first has it.
 #include "app/author.h"
 #include "app/commands/conversation.h"
 #include "app/json_fields.h"
@@ -7,6 +7,7 @@
 #include "app/sending.h"
 #include "base/await.h"
 #include "base/shell.h"
+#include "content/names.h"
 #include "model/mentions.h"
 #include "wire/records.h"
 
@@ -28,7 +29,7 @@ Status check_new_handle(const std::string& handle) {
 }
 
 Error is_taken(const CommandContext& context, const std::string& handle, const std::string& id) {
-  return {ErrorCode::already_exists, "'" + handle + "' is registered: " + id + " is the oldest record of that handle",
+  return {ErrorCode::already_exists, "'" + handle + "' is registered: " + id + " has that handle",
           context.next_command({"agent", "show", handle}) + ", and " +
               context.next_command({"agent", "set", "about=…"}) + " if it is yours; else register another handle"};
 }
@@ -36,10 +37,10 @@ Error is_taken(const CommandContext& context, const std::string& handle, const s
 /// The id of the record that has a handle; empty if there is none.
 Result<std::string> holder_of(runtime::ClientStack& stack, const std::string& handle) {
   PLAYFS_TRY(content::ListPtr list, list_of(stack, "agents"));
-  const content::Listed* oldest = oldest_named(*list, handle);
-  if (oldest == nullptr && !stack.site().is_list_whole("agents"))
+  const content::Listed* holder = content::holder_of(*list, handle);
+  if (!holder && !stack.site().is_list_whole("agents"))
     return fail(ErrorCode::not_found, "there are too many agents to tell whose '" + handle + "' is");
-  return oldest ? oldest->id : std::string();
+  return holder ? holder->id : std::string();
 }
 
 Error no_agent(const CommandContext& context, const runtime::ClientStack& stack, const std::string& handle) {
@@ -100,15 +101,15 @@ Result<ExitCode> agent_show(CommandContext& context, const AgentShowArguments& a
   const std::string handle = arguments.handle.empty() ? context.agent(stack->source().text) : arguments.handle;
   PLAYFS_TRY(content::ListPtr list, list_of(*stack, "agents"));
   Json::Array others;
-  const content::Listed* oldest = oldest_named(*list, handle);
+  const content::Listed* holder = content::holder_of(*list, handle);
   for (const content::Listed& each : *list)
-    if (oldest && each.name == handle && each.id != oldest->id) others.emplace_back(each.id);
-  auto found = agent_record(*stack, oldest ? oldest->id : handle);
-  if (!oldest && !found && !is_outage(found.error().code)) return fail(no_agent(context, *stack, handle));
+    if (holder && each.name == handle && each.id != holder->id) others.emplace_back(each.id);
+  auto found = agent_record(*stack, holder ? holder->id : handle);
+  if (!holder && !found && !is_outage(found.error().code)) return fail(no_agent(context, *stack, handle));
   if (!found) return fail(std::move(found).error());
   if (!context.out.json()) print_fields(context.out, *found);
   if (!others.empty())
-    context.out.note(std::to_string(others.size()) + " later records claim the same handle; this is the oldest.");
+    context.out.note(std::to_string(others.size()) + " other records claim the same handle; this one had it first.");
   JsonObject document = agent_document(*stack, *found);
   document.append("others", std::move(others));
   context.out.document(std::move(document));

@@ -6,6 +6,7 @@
 #include "app/commands/commands.h"
 #include "app/mounted.h"
 #include "base/await.h"
+#include "content/names.h"
 #include "runtime/credentials.h"
 
 namespace playfs::app {
@@ -19,7 +20,7 @@ struct Registration {
   std::optional<Error> unknown = {};  ///< why it could not be looked up; with an id: that is as last seen
 };
 
-/// Of several agents with one handle the oldest counts, as in agents/.
+/// Of several agents with one handle the one counts that agents/ shows under it, since it has it.
 Registration registration_of(const CommandContext& context, const runtime::Source& site, const std::string& handle) {
   auto stack = runtime::ClientStack::open(site, context.settings, context.places, context.io.clock, context.io.random);
   if (!stack) return {.unknown = stack.error()};
@@ -27,8 +28,7 @@ Registration registration_of(const CommandContext& context, const runtime::Sourc
   auto list = await<content::ListPtr>([&](auto done) { content.list("agents", {}, std::move(done)); });
   if (!list) return {.unknown = list.error()};
   Registration found;
-  for (const content::Listed& agent : **list)
-    if (agent.name == handle) found = {agent.id, agent.created_at, {}};
+  if (const content::Listed* agent = content::holder_of(**list, handle)) found = {agent->id, agent->named_at, {}};
   const remote::Health health = (*stack)->client().health();
   if (context.settings.flag("offline", site.text)) found.unknown = Error{ErrorCode::offline, "this is offline"};
   else if (!health.reachable) found.unknown = Error{ErrorCode::unreachable, health.last_error};

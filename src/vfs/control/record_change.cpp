@@ -1,6 +1,8 @@
 #include "vfs/control/record_change.h"
 
 #include "vfs/attempt_fetches.h"
+#include "vfs/control/control_text.h"
+#include "vfs/control/handles.h"
 #include "vfs/mount.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -90,6 +92,8 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
                    "leave it out, or write back what the file shows now");
   if (json_size(changed) > kMaxRecordSize)
     co_return fail(ErrorCode::record_too_large, "the change is larger than a record may be; nothing was changed");
+  if (shown.collection == "agents")
+    PLAYFS_AWAIT_CHECK(check_handle_is_free(mount, op, text_field(changed, "handle"), shown.id));
   auto patching = patch(mount, shown.collection, shown.id, changed);
   Result<Record> answered = co_await patching;
   if (!answered) {

@@ -1,12 +1,14 @@
 #include "vfs/directories/links.h"
 
-#include <algorithm>
-#include <unordered_set>
-
+#include "content/names.h"
 #include "model/path.h"
 #include "vfs/mount.h"
 
 namespace playfs::vfs {
+
+std::string LinksDirectory::name_of(const content::Listed& record) const {
+  return why_not_a_component(record.id) ? std::string() : view_.name(record);
+}
 
 Attempt<ListedNames> LinksDirectory::names(const OperationPtr& op) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, view_.collection));
@@ -15,11 +17,10 @@ Attempt<ListedNames> LinksDirectory::names(const OperationPtr& op) {
   return derived_.of(list, [this, is_sure](const std::vector<content::Listed>& records) {
     std::vector<ListedName> names;
     if (!is_sure) return names;
-    std::unordered_set<std::string> seen;
+    const auto holders = content::holders_of(records, [this](const auto& record) { return name_of(record); });
     for (std::size_t i = records.size(); i > 0; --i) {
-      if (why_not_a_component(records[i - 1].id)) continue;
-      std::string name = view_.name(records[i - 1]);
-      if (name.empty() || !seen.insert(name).second) continue;
+      std::string name = name_of(records[i - 1]);
+      if (name.empty() || holders.at(name) != &records[i - 1]) continue;
       names.push_back({std::move(name), S_IFLNK, kFirstPosition + (records.size() - i)});
     }
     return names;
@@ -28,17 +29,12 @@ Attempt<ListedNames> LinksDirectory::names(const OperationPtr& op) {
 
 Attempt<LookupResult> LinksDirectory::child(const OperationPtr& op, const std::string& name) {
   if (why_not_a_component(name)) return nothing(kEndless);
-  auto oldest = [&](const std::vector<content::Listed>& records) -> const content::Listed* {
-    auto found = std::find_if(records.rbegin(), records.rend(), [&](const content::Listed& record) {
-      return !why_not_a_component(record.id) && view_.name(record) == name;
-    });
-    return found == records.rend() ? nullptr : &*found;
-  };
+  auto carries = [&](const content::Listed& record) { return name_of(record) == name; };
   PLAYFS_ATTEMPT(ListPtr list, fresh_list(mount(), op, view_.collection));
-  const content::Listed* record = oldest(*list);
+  const content::Listed* record = content::holder_where(*list, carries);
   if (!record) {
     PLAYFS_ATTEMPT(list, list_here(mount(), op, view_.collection));
-    record = oldest(*list);
+    record = content::holder_where(*list, carries);
   }
   mount().site().names_were_shown(view_.collection);
   if (!record || (view_.is_shared && !mount().site().is_list_whole(view_.collection))) return nothing();

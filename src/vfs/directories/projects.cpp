@@ -6,6 +6,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include "content/names.h"
 #include "model/path.h"
 #include "vfs/control/requests.h"
 #include "vfs/directories/project.h"
@@ -16,6 +17,13 @@
 
 namespace playfs::vfs {
 namespace {
+
+/// Empty: by-name/ has no link for it.
+std::string_view link_of(const content::Listed& project) {
+  const bool has_link =
+      !why_not_a_component(project.name) && !why_not_a_component(project.id) && is_shown_as_it_is(project.name);
+  return has_link ? std::string_view(project.name) : std::string_view();
+}
 
 /// The fixed names of projects/ come before the listed ones.
 constexpr std::uint64_t kFirstListed = kFirstPosition + 2;
@@ -103,13 +111,11 @@ Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {
   return derived_.of(list, [is_whole](const std::vector<content::Listed>& projects) {
     std::vector<ListedName> names;
     if (!is_whole) return names;
-    std::unordered_set<std::string_view> seen;
+    const auto holders = content::holders_of(projects, link_of);
     for (std::size_t i = projects.size(); i > 0; --i) {
-      const content::Listed& project = projects[i - 1];
-      if (why_not_a_component(project.name) || why_not_a_component(project.id) || !is_shown_as_it_is(project.name))
-        continue;
-      if (seen.insert(project.name).second)
-        names.push_back({project.name, S_IFLNK, kFirstPosition + (projects.size() - i)});
+      const std::string_view name = link_of(projects[i - 1]);
+      if (!name.empty() && holders.at(name) == &projects[i - 1])
+        names.push_back({std::string(name), S_IFLNK, kFirstPosition + (projects.size() - i)});
     }
     return names;
   });
@@ -117,19 +123,14 @@ Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {
 
 Attempt<LookupResult> ByNameDirectory::child(const OperationPtr& op, const std::string& name) {
   if (why_not_a_component(name)) return nothing(kEndless);
-  auto target = [&](const std::vector<content::Listed>& projects) -> const content::Listed* {
-    auto oldest = std::find_if(projects.rbegin(), projects.rend(),
-                               [&](const content::Listed& project) { return project.name == name; });
-    return oldest == projects.rend() ? nullptr : &*oldest;
-  };
   PLAYFS_ATTEMPT(ListPtr list, fresh_list(mount(), op, "projects"));
-  const content::Listed* project = target(*list);
+  const content::Listed* project = content::holder_of(*list, name);
   if (!project) {
     PLAYFS_ATTEMPT(list, list_here(mount(), op, "projects"));
-    project = target(*list);
+    project = content::holder_of(*list, name);
   }
   mount().site().names_were_shown("projects");
-  // If older projects are missing from the list, the oldest one listed under a name may be a stranger's.
+  // If older projects are missing from the list, the name may be that of one of them.
   if (!project || !mount().site().is_list_whole("projects") || why_not_a_component(project->id)) return nothing();
   const double seconds = mount().told_names().given("projects", project->id, shared_from_this(), name,
                                                     [this] { return mount().site().is_list_told("projects"); });

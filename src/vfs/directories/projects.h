@@ -50,7 +50,7 @@ class ProjectsDirectory final : public VirtualDirectory {
   ListedIds ids_;
 };
 
-/// Links to the oldest project of each name.
+/// Links to the project that has each name.
 class ByNameDirectory final : public VirtualDirectory {
  public:
   using VirtualDirectory::VirtualDirectory;

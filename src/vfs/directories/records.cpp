@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
+#include "content/names.h"
 #include "model/path.h"
+#include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
+#include "vfs/control/handles.h"
 #include "vfs/control/requests.h"
 #include "vfs/directories/links.h"
 #include "vfs/directories/record_names.h"
@@ -22,6 +27,24 @@ constexpr const char* kCollections[] = {"agents",  "projects", "revisions",   "f
                                         "threads", "messages", "domain_mail", "spaces"};
 
 bool is_immutable(const std::string& collection) { return collection == "revisions" || collection == "file_chunks"; }
+
+/// The handle that may name an agent's file; empty: none. One that would do something to a terminal names none.
+std::string_view handle_of(const content::Listed& agent) {
+  const bool names_it =
+      !agent.name.empty() && names_a_file(agent.name) && is_shown_as_it_is(agent.name) && names_a_file(agent.id);
+  return names_it ? std::string_view(agent.name) : std::string_view();
+}
+
+/// Says of an absent record what its reader can do, in the log, too.
+Fetch or_not_registered(const OperationPtr& op, const std::string& handle, Fetch fetch) {
+  return [op, handle, fetch = std::move(fetch)](CancelToken cancel, Callback<void> done) mutable {
+    fetch(std::move(cancel), [op, handle, done = std::move(done)](Status status) mutable {
+      if (status || status.error().code != ErrorCode::not_found) return done(std::move(status));
+      op->note(kRefused);
+      done(fail(not_registered(handle)));
+    });
+  };
+}
 
 }  // namespace
 
@@ -67,15 +90,19 @@ Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
     std::vector<ListedName> names;
     if (view_.form) names.push_back({"new", S_IFREG, kFirstPosition});
     if (view_.by_name) names.push_back({"by-name", S_IFDIR, kFirstPosition + 1});
-    std::unordered_set<std::string> seen;
+    std::unordered_map<std::string_view, const content::Listed*> holders;
+    std::unordered_set<std::string_view> ids;
+    if (view_.by_handle) {
+      holders = content::holders_of(records, handle_of);
+      for (const content::Listed& record : records) ids.insert(record.id);
+    }
     for (std::size_t i = records.size(); i > 0; --i) {
       const content::Listed& record = records[i - 1];
       if (!names_a_file(record.id)) continue;
-      std::string stem = view_.by_handle && !record.name.empty() ? record.name : record.id;
-      // If two records share a handle, it names the older one; the later one goes by its id. So does one whose handle
-      // would do something to a terminal.
-      if (why_not_a_component(stem + ".json") || !is_shown_as_it_is(stem) || !seen.insert(stem).second)
-        stem = record.id;
+      const std::string_view handle = view_.by_handle ? handle_of(record) : std::string_view();
+      // A record goes by its id if another one has its handle, or has it as its id.
+      const bool by_handle = !handle.empty() && holders.at(handle) == &record && !ids.contains(handle);
+      const std::string& stem = by_handle ? record.name : record.id;
       names.push_back({stem + ".json", S_IFREG, kFirstPosition + 2 + (records.size() - i)});
     }
     return names;
@@ -86,9 +113,16 @@ Attempt<std::string> CollectionDirectory::id_of(const OperationPtr& op, const st
   if (!view_.by_handle) return stem;
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, view_.collection));
   mount().site().names_were_shown(view_.collection);
-  auto oldest =
-      std::find_if(list->rbegin(), list->rend(), [&](const content::Listed& record) { return record.name == stem; });
-  return oldest == list->rend() ? stem : oldest->id;
+  // The service gives ids, so they go first: no handle hides the record of that id.
+  if (std::any_of(list->begin(), list->end(), [&](const auto& record) { return record.id == stem; })) return stem;
+  const content::Listed* holder = content::holder_of(*list, stem);
+  return holder ? holder->id : stem;
+}
+
+Error CollectionDirectory::refusal() const {
+  Error error = VirtualDirectory::refusal();
+  if (view_.by_handle) error.hint.insert(0, "to register an agent, write its handle to agents/new; to change one, ");
+  return error;
 }
 
 Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const std::string& name) {
@@ -104,7 +138,10 @@ Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const s
   auto stem = stem_of(name);
   if (!stem) return nothing(kEndless);
   PLAYFS_ATTEMPT(std::string id, id_of(op, *stem));
-  PLAYFS_ATTEMPT(RecordPartPtr part, part_here(mount(), op, view_.collection, id, text_of_record));
+  auto here = part_here(mount(), op, view_.collection, id, text_of_record);
+  if (!here && here.error().fetch && view_.by_handle)
+    return missing(or_not_registered(op, *stem, std::move(here).error().fetch));
+  PLAYFS_ATTEMPT(RecordPartPtr part, std::move(here));
   ShownText text = shown_text_of(mount(), view_.collection, id, text_of_record, *part);
   const WallTime time = record_time(part->record);
   if (!view_.fixed) return record_file(op, name, {view_.collection, id, std::move(text)}, time);
@@ -114,15 +151,7 @@ Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const s
 
 Async<RequestAnswer> CollectionDirectory::create(OperationPtr op, std::string text) {
   PLAYFS_CO_TRY(JsonObject body, request_body(text, *view_.form));
-  if (view_.by_handle) {
-    const std::string handle = text_field(body, "handle");
-    PLAYFS_AWAIT(const ListPtr list, repeat([&] { return list_here(mount(), op, view_.collection); }));
-    const bool is_taken =
-        std::any_of(list->begin(), list->end(), [&](const auto& each) { return each.name == handle; });
-    if (!handle.empty() && is_taken)
-      co_return fail(ErrorCode::already_exists, "there is an agent \"" + handle + "\" already; nothing was sent",
-                     "change it by writing JSON to agents/" + handle + ".json, or choose another handle");
-  }
+  if (view_.by_handle) PLAYFS_AWAIT_CHECK(check_handle_is_free(mount(), op, text_field(body, "handle"), ""));
   if (view_.collection == "domain_mail") {
     set_default_agent(mount(), body);
     if (!body.find("kind")) body.set("kind", "feedback");

@@ -37,6 +37,8 @@ class CollectionDirectory final : public VirtualDirectory {
   [[nodiscard]] std::string made_of() const override { return view_.collection; }
   [[nodiscard]] bool has_records() const override { return !view_.fixed; }
 
+  [[nodiscard]] Error refusal() const override;
+
  private:
   /// The id for a file name without ".json".
   Attempt<std::string> id_of(const OperationPtr& op, const std::string& stem);

@@ -210,6 +210,19 @@ TEST_F(RecordIndexTest, AListedRecordKeepsItsPlaceAndGetsItsNewName) {
   EXPECT_THAT(index_->list(kSite, "projects"), ElementsAre(listed("c", 3), listed("b", 2), listed("a", 1, "new")));
 }
 
+TEST_F(RecordIndexTest, AListedRecordKeepsTheTimeOfItsName) {
+  ListedRecord bob = listed("a", 1, "bob");
+  bob.named_at = WallTime{7};
+  index_->replace_list(kSite, "agents", std::vector{bob});
+  index_ = fresh();
+  ASSERT_EQ(index_->list(kSite, "agents").size(), 1U);
+  EXPECT_EQ(index_->list(kSite, "agents")[0].named_at, WallTime{7});
+  EXPECT_EQ(index_->named_at(kSite, "agents", "a", "bob"), WallTime{7});
+  EXPECT_EQ(index_->named_at(kSite, "agents", "a", "eve"), std::nullopt);
+  EXPECT_EQ(index_->named_at(kSite, "agents", "b", "bob"), std::nullopt);
+  EXPECT_EQ(index_->named_at(kSite, "threads", "a", "bob"), std::nullopt);
+}
+
 TEST_F(RecordIndexTest, ADamagedListIsForgottenWhole) {
   const std::vector<ListedRecord> first{listed("b", 2), listed("a", 1)};
   index_->replace_list(kSite, "projects", first);
