@@ -207,6 +207,11 @@ std::string without_ignorable(std::string_view text) {
   return out;
 }
 
+bool is_obeyed_by_terminals(std::uint32_t code) {
+  return (code < 0x20 && code != '\t' && code != '\n') || (code >= 0x7F && code < 0xA0) ||
+         is_in(kBidirectional, code) || code == 0x2028 || code == 0x2029;
+}
+
 std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
   std::string out;
   while (!text.empty()) {
@@ -216,8 +221,7 @@ std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
     if (decoded.length == 0) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
     else if (c == '\t' || (c == '\n' && keep_newlines)) out += static_cast<char>(c);
     else if (c < 0x20 || c == 0x7F) out += fmt::format("\\x{:02x}", c);
-    else if (c >= 0x80 && (c < 0xA0 || is_in(kBidirectional, c) || c == 0x2028 || c == 0x2029 || is_in(kInvisible, c)))
-      out += json_escape(c);
+    else if (c >= 0x80 && (is_obeyed_by_terminals(c) || is_in(kInvisible, c))) out += json_escape(c);
     else out += text.substr(0, length);
     text.remove_prefix(length);
   }

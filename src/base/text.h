@@ -44,6 +44,9 @@ std::optional<std::string> percent_decode(std::string_view text);
 /// Drops code points that case-folding file systems ignore when they compare names.
 std::string without_ignorable(std::string_view text);
 
+/// Whether a terminal may obey the code point instead of showing it: control characters, bidirectional controls, and
+/// line separators other than "\n".
+bool is_obeyed_by_terminals(std::uint32_t code);
 /// Makes untrusted text safe to print: control characters, bidirectional controls, text that is invisible and invalid
 /// UTF-8 become visible escapes. Keeps tabs, and line breaks if `keep_newlines`.
 std::string escape_for_terminal(std::string_view text, bool keep_newlines = false);

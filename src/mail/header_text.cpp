@@ -62,6 +62,20 @@ std::string readable(std::string_view text) {
   return out;
 }
 
+std::string shown(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const CodePoint code = first_code_point(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(code.length, 1));
+    const bool is_kept = code.value == '\f' || text.starts_with("\r\n") || !is_obeyed_by_terminals(code.value);
+    if (code.length > 0 && is_kept) out += character;
+    else out += escape_for_terminal(character);
+    text.remove_prefix(character.size());
+  }
+  return out;
+}
+
 std::string one_line(std::string_view text) {
   const std::string clean = readable(text);
   std::string out;

@@ -1,4 +1,4 @@
-// Text of strangers as the value of a mail header. Pure functions.
+// Text of strangers in mails, and as the value of a header. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,7 +9,11 @@ namespace playfs::mail {
 /// Valid UTF-8 without NUL: each bad byte and each NUL becomes U+FFFD. Programs in C would not show what follows a NUL.
 std::string readable(std::string_view text);
 
-/// The same in one line: control characters and line separators become spaces, and none is left at the ends.
+/// What a terminal would obey as visible escapes: not all mail readers do that. Keeps what patches have: tabs, form
+/// feeds, and the carriage returns at the ends of lines.
+std::string shown(std::string_view text);
+
+/// `readable` in one line: control characters and line separators become spaces, and none is left at the ends.
 std::string one_line(std::string_view text);
 
 /// One line as the value of an unstructured header or as a display name: ASCII words as they are, anything else as RFC

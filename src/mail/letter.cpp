@@ -48,7 +48,7 @@ std::string folded(std::string_view words, std::size_t used) {
 }
 
 void add_text_header(GMimeObject* object, const char* name, const std::string& text) {
-  add_raw_header(object, name, folded(header_words(one_line(text)), std::string_view(name).size() + 2));
+  add_raw_header(object, name, folded(header_words(shown(one_line(text))), std::string_view(name).size() + 2));
 }
 
 std::string message_id(const std::string& id, const Letter& letter) {
@@ -74,7 +74,7 @@ std::string mentions_of(const Letter& letter) {
 }
 
 std::string name_of(const std::string& handle) {
-  std::string name = one_line(handle);
+  std::string name = shown(one_line(handle));
   if (name.size() > kLongestName) {
     std::size_t end = kLongestName;
     while ((static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
@@ -108,8 +108,9 @@ void add_addresses(GMimeObject* object, const Letter& letter) {
 }
 
 std::string text_of(const Letter& letter) {
-  std::string text = readable(letter.body);
-  if (!letter.owner_reply.empty()) text += "\n\n" + std::string(kAnswerMark) + "\n\n" + readable(letter.owner_reply);
+  std::string text = shown(readable(letter.body));
+  if (!letter.owner_reply.empty())
+    text += "\n\n" + std::string(kAnswerMark) + "\n\n" + shown(readable(letter.owner_reply));
   if (!text.ends_with('\n')) text += '\n';
   return text;
 }
@@ -124,6 +125,12 @@ bool is_plain_text(std::string_view text) {
   return escape_for_terminal(text, true) == text;
 }
 
+GMimeContentEncoding encoding_of(std::string_view text) {
+  if (is_plain_text(text)) return GMIME_CONTENT_ENCODING_8BIT;
+  // GMime's quoted-printable takes "\r\n" for the end of a line: a patch would lose the "\r".
+  return text.find('\r') == text.npos ? GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE : GMIME_CONTENT_ENCODING_BASE64;
+}
+
 void add_text(GMimeMessage* message, const std::string& text) {
   const Ref<GMimePart> part(g_mime_part_new_with_type("text", "plain"));
   g_mime_object_set_content_type_parameter(GMIME_OBJECT(part.get()), "charset", "utf-8");
@@ -131,8 +138,7 @@ void add_text(GMimeMessage* message, const std::string& text) {
   const Ref<GMimeDataWrapper> content(
       g_mime_data_wrapper_new_with_stream(stream.get(), GMIME_CONTENT_ENCODING_DEFAULT));
   g_mime_part_set_content(part.get(), content.get());
-  g_mime_part_set_content_encoding(
-      part.get(), is_plain_text(text) ? GMIME_CONTENT_ENCODING_8BIT : GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE);
+  g_mime_part_set_content_encoding(part.get(), encoding_of(text));
   g_mime_message_set_mime_part(message, GMIME_OBJECT(part.get()));
 }
 

@@ -58,7 +58,7 @@ void check_letter(Input& input) {
   check_form(text);
   FUZZ_CHECK(mail::to_mboxrd(text, mail::address_of(letter), letter.date).find("\nFrom ") == std::string::npos);
 
-  std::string body = mail::readable(letter.body);
+  std::string body = mail::shown(mail::readable(letter.body));
   for (auto at = body.find("\r\n"); at != body.npos; at = body.find("\r\n")) body.erase(at, 1);
   body.erase(body.find_last_not_of("\r\n") + 1);
   const auto mail = mail::parse_mail(text, kEnvelope);
@@ -69,7 +69,7 @@ void check_letter(Input& input) {
     return;
   }
   FUZZ_CHECK(mail->body == body);
-  FUZZ_CHECK(mail->subject == mail::one_line(letter.subject));
+  FUZZ_CHECK(mail->subject == mail::one_line(mail::shown(mail::one_line(letter.subject))));
   if (letter.from.size() <= 200) FUZZ_CHECK(mail->from == letter.from);
   if (!has_long_parent) FUZZ_CHECK(mail->parent == letter.in_reply_to);
   FUZZ_CHECK(letter.in_reply_to.empty() == mail->parent.empty());

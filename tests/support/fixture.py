@@ -198,8 +198,9 @@ class Fixture(unittest.TestCase):
     def playfs(self, *words, **options):
         return self.command(self.playfs_path, *words, **options)
 
-    def on_terminal(self, *words, who='ann', cwd='/', variables=None, until=None, answer=b''):
-        """Runs a command on an 80-column terminal and types `answer` once `until` is shown. Exit code and output."""
+    def on_terminal(self, *words, who='ann', cwd='/', variables=None, until=None, answer=b'', then=()):
+        """Runs a command on an 80-column terminal and types `answer` once `until` is shown; `then`: more such pairs, whose
+        answer may be a function. Exit code and output."""
         kept = {name: value for name, value in self.environment(who).items() if name not in ('PAGER', 'NO_COLOR', 'LESS')}
         try:
             pid, terminal = pty.fork()
@@ -208,21 +209,22 @@ class Fixture(unittest.TestCase):
         if pid == 0:
             os.chdir(cwd)
             os.execvpe(words[0], [str(word) for word in words], {**kept, 'TERM': 'xterm', **(variables or {})})
-        shown, end = '', time.monotonic() + COMMAND_LIMIT
+        shown, seen, end = '', 0, time.monotonic() + COMMAND_LIMIT
+        steps = [*([(until, answer)] if until else []), *then]
         while select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
             try:
                 data = os.read(terminal, 65536)
             except OSError:  # everyone has closed it
                 break
-            shown += data.decode()
-            if until and re.search(until, shown):
-                os.write(terminal, answer)
-                until = None
+            shown += data.decode(errors='surrogateescape')
+            while steps and re.search(steps[0][0], shown[seen:]):
+                seen, typed = len(shown), steps.pop(0)[1]
+                os.write(terminal, typed() if callable(typed) else typed)
         else:
             os.kill(pid, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         os.close(terminal)
-        self.assertIsNone(until, shown)
+        self.assertEqual(steps, [], shown)
         return code, shown.replace('\r\n', '\n')
 
     def serve(self, limits=None, options=()):

@@ -13,7 +13,7 @@
 namespace playfs::vfs {
 namespace {
 
-constexpr std::size_t kMostKnown = 20'000, kMostTold = 100'000, kMostRecent = 32;
+constexpr std::size_t kMostParents = 20'000, kMostTold = 100'000, kMostRecent = 32;
 /// Longer texts are rendered for each read.
 constexpr std::size_t kLongestRecent = 64 << 10;
 
@@ -30,42 +30,40 @@ LetterTexts::Told LetterTexts::told_of(const std::string& text) { return {text.s
 
 void LetterTexts::forget() {
   MutexLock lock(mutex_);
-  known_.clear();
+  parents_.clear();
   told_.clear();
   recent_.clear();
 }
 
-std::optional<LetterTexts::Known> LetterTexts::known(const std::string& id) {
+std::string LetterTexts::known_parent(const std::string& id) {
   {
     MutexLock lock(mutex_);
-    if (auto found = known_.find(id); found != known_.end()) return found->second;
+    if (auto found = parents_.find(id); found != parents_.end()) return found->second;
   }
   const auto part = mount_.site().known_part("messages", id, letter_of_record, content::Reads::ordinary).part;
-  if (!part) return std::nullopt;
-  Known known{text_field(part->record.fields, "thread"), parent_of(part->record)};
+  if (!part) return {};
   MutexLock lock(mutex_);
-  if (known_.size() >= kMostKnown) known_.clear();
-  return known_.insert_or_assign(id, std::move(known)).first->second;
+  if (parents_.size() >= kMostParents) parents_.clear();
+  return parents_.insert_or_assign(id, parent_of(part->record)).first->second;
 }
 
-mail::Letter LetterTexts::letter_of(Record record, const LetterContext& context) {
+mail::Letter LetterTexts::letter_of(const Record& record, const LetterContext& context,
+                                    const IsOfThread& is_of_thread) {
   const std::string thread = text_field(record.fields, "thread");
   std::vector<std::string> ids;
-  std::optional<Known> next = Known{thread, parent_of(record)};
-  while (next && !next->parent.empty() && ids.size() < kMostAncestors) {
-    std::string id = std::move(next->parent);
-    if (id == record.id || std::find(ids.begin(), ids.end(), id) != ids.end()) break;
-    next = known(id);
-    const bool is_elsewhere = next && next->thread != thread;
-    if (is_elsewhere && ids.empty()) record.fields.set("parent", "");
-    if (is_elsewhere) break;
-    ids.push_back(std::move(id));
+  std::string id = parent_of(record);
+  while (!id.empty() && ids.size() < kMostAncestors) {
+    const bool is_repeated = id == record.id || std::find(ids.begin(), ids.end(), id) != ids.end();
+    if (is_repeated || !is_of_thread(id, thread)) break;
+    ids.push_back(id);
+    id = known_parent(id);
   }
   std::reverse(ids.begin(), ids.end());
   return letter(record, context, std::move(ids));
 }
 
-Attempt<LetterTexts::TextPtr> LetterTexts::text(const OperationPtr& op, const Wanted& wanted) {
+Attempt<LetterTexts::TextPtr> LetterTexts::text(const OperationPtr& op, const Wanted& wanted,
+                                                const IsOfThread& is_of_thread) {
   const std::uint64_t key = key_of(wanted);
   {
     MutexLock lock(mutex_);
@@ -78,8 +76,9 @@ Attempt<LetterTexts::TextPtr> LetterTexts::text(const OperationPtr& op, const Wa
   const auto updated = parse_iso8601(record.updated_at);
   if (!updated || updated->nanoseconds / 1000 != wanted.updated)
     return fail(ErrorCode::not_found, "it has changed, and has another name now", "list the directory again");
-  PLAYFS_ATTEMPT(std::string made, rendered(mount_, op, "letter", size_of_message(record), [this, part, context] {
-                   return mail::to_rfc5322(letter_of(part->record, context));
+  PLAYFS_ATTEMPT(std::string made,
+                 rendered(mount_, op, "letter", size_of_message(record), [this, part, context, is_of_thread] {
+                   return mail::to_rfc5322(letter_of(part->record, context, is_of_thread));
                  }));
   auto text = std::make_shared<const std::string>(std::move(made));
   MutexLock lock(mutex_);
@@ -91,12 +90,13 @@ Attempt<LetterTexts::TextPtr> LetterTexts::text(const OperationPtr& op, const Wa
   return text;
 }
 
-Attempt<LetterTexts::Told> LetterTexts::told(const OperationPtr& op, const Wanted& wanted) {
+Attempt<LetterTexts::Told> LetterTexts::told(const OperationPtr& op, const Wanted& wanted,
+                                             const IsOfThread& is_of_thread) {
   {
     MutexLock lock(mutex_);
     if (auto known = told_.find(key_of(wanted)); known != told_.end()) return known->second;
   }
-  PLAYFS_ATTEMPT(TextPtr made, text(op, wanted));
+  PLAYFS_ATTEMPT(TextPtr made, text(op, wanted, is_of_thread));
   return told_of(*made);
 }
 

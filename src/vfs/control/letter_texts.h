@@ -7,8 +7,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -41,26 +41,28 @@ class LetterTexts {
     bool operator==(const Told&) const = default;
   };
   using TextPtr = std::shared_ptr<const std::string>;
+  /// Whether the message is one of the thread, both by id.
+  using IsOfThread = std::function<bool(const std::string& message, const std::string& thread)>;
 
   /// As it is now; not_found if the record has another version by now.
-  [[nodiscard]] Attempt<TextPtr> text(const OperationPtr& op, const Wanted& wanted) PLAYFS_EXCLUDES(mutex_);
-  [[nodiscard]] Attempt<Told> told(const OperationPtr& op, const Wanted& wanted) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] Attempt<TextPtr> text(const OperationPtr& op, const Wanted& wanted, const IsOfThread& is_of_thread)
+      PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] Attempt<Told> told(const OperationPtr& op, const Wanted& wanted, const IsOfThread& is_of_thread)
+      PLAYFS_EXCLUDES(mutex_);
   static Told told_of(const std::string& text);
   /// Messages have changed: their parents may have, and with them the letters of those who answered.
   void forget() PLAYFS_EXCLUDES(mutex_);
 
  private:
-  struct Known {
-    std::string thread, parent;
-  };
-  /// Of a message, as far as it is here: anybody can name any id as a parent, so none is requested.
-  [[nodiscard]] std::optional<Known> known(const std::string& id) PLAYFS_EXCLUDES(mutex_);
-  [[nodiscard]] mail::Letter letter_of(Record record, const LetterContext& context) PLAYFS_EXCLUDES(mutex_);
+  /// What a message answers, as far as it is here: anybody can name any id as a parent, so none is requested.
+  [[nodiscard]] std::string known_parent(const std::string& id) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] mail::Letter letter_of(const Record& record, const LetterContext& context,
+                                       const IsOfThread& is_of_thread) PLAYFS_EXCLUDES(mutex_);
   void keep(std::uint64_t key, const TextPtr& text) PLAYFS_EXCLUDES(mutex_);
 
   Mount& mount_;
   Mutex mutex_;
-  std::unordered_map<std::string, Known> known_ PLAYFS_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::string> parents_ PLAYFS_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, Told> told_ PLAYFS_GUARDED_BY(mutex_);  ///< by the version's key
   /// The latest, for who looks a name up and reads it.
   std::deque<std::pair<std::uint64_t, TextPtr>> recent_ PLAYFS_GUARDED_BY(mutex_);

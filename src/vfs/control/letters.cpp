@@ -58,7 +58,7 @@ mail::Letter letter(const Record& record, const LetterContext& context, std::vec
   letter.collection = context.collection;
   letter.kind = is_message ? context.kind : field("kind");
   if (is_message) {
-    letter.in_reply_to = parent_of(record);
+    if (!ancestors.empty()) letter.in_reply_to = ancestors.back();
     letter.references = std::move(ancestors);
     letter.thread = field("thread");
     letter.mentions = mentions_of(record);
@@ -70,8 +70,8 @@ mail::Letter letter(const Record& record, const LetterContext& context, std::vec
 }
 
 std::string thread_mbox(std::span<const content::RecordPartPtr> messages, const LetterContext& context) {
+  // Of those before it: a letter stays as it is when others come.
   std::unordered_map<std::string_view, const Record*> by_id;
-  for (const auto& message : messages) by_id.emplace(message->record.id, &message->record);
   std::string text;
   for (const auto& message : messages) {
     std::vector<std::string> ancestors;
@@ -84,6 +84,7 @@ std::string thread_mbox(std::span<const content::RecordPartPtr> messages, const 
     std::reverse(ancestors.begin(), ancestors.end());
     const mail::Letter entry = letter(message->record, context, std::move(ancestors));
     text += mail::to_mboxrd(mail::to_rfc5322(entry), mail::address_of(entry), entry.date);
+    by_id.emplace(message->record.id, &message->record);
   }
   return text;
 }

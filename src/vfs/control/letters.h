@@ -22,9 +22,10 @@ struct LetterContext {
 };
 /// The title of a thread, of letter_of_record(), as its letters' subject: one line of bounded length.
 std::string subject_of(const Record& thread);
-/// `record` is of letter_of_record(). `ancestors`: ids, oldest first.
+/// `record` is of letter_of_record(). `ancestors`: messages of its thread, oldest first; it answers the last one.
+/// Others are no ancestors, whatever a record says: mail readers would join the threads that name them.
 mail::Letter letter(const Record& record, const LetterContext& context, std::vector<std::string> ancestors);
-/// The message that the record answers; empty: none.
+/// The message that the record says it answers; empty: none.
 std::string parent_of(const Record& record);
 
 /// The most ancestors that a letter names: a conversation may be ten thousand deep.

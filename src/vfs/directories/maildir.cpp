@@ -120,7 +120,7 @@ Attempt<LookupResult> MaildirFolder::file(const OperationPtr& op, Place place, c
   PLAYFS_ATTEMPT(Found letter, find(op, place, name));
   if (!letter.letter) return nothing();
   PLAYFS_ATTEMPT(LetterTexts::Wanted version, wanted(op, letter));
-  auto told = shared_->texts.told(op, version);
+  auto told = shared_->texts.told(op, version, is_of_thread());
   // The list does not know yet that it has changed.
   if (!told && !told.error().fetch && told.error().error.code == ErrorCode::not_found) return nothing();
   if (!told) return tl::unexpected<NoValue>(std::move(told).error());

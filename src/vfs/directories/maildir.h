@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "vfs/control/letter_texts.h"
@@ -69,6 +71,8 @@ struct FolderLetters {
   };
   Lists lists;
   std::vector<Letter> letters;  ///< by `unique`
+  /// Their threads, and those of the messages that they may answer.
+  std::unordered_map<std::string_view, std::string_view> thread_by_message;
 
   [[nodiscard]] const Letter* find(std::string_view unique) const;
 };
@@ -102,6 +106,8 @@ class MaildirFolder final : public VirtualDirectory {
   void looked();
   [[nodiscard]] WallTime changed() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::uint64_t marks_version() const { return shared_->marks.version(); }
+  /// By the lists as they are now.
+  [[nodiscard]] LetterTexts::IsOfThread is_of_thread() const PLAYFS_EXCLUDES(mutex_);
   /// The lists that it is made of.
   [[nodiscard]] std::vector<std::string> collections() const;
 

@@ -24,7 +24,8 @@ Attempt<AttributesReply> MaildirBox::attributes(const OperationPtr& op) {
 }
 
 std::uint64_t MaildirBox::ino_of(const std::string& name) const {
-  return ino_below(parent()->ino(), std::string_view(name).substr(0, name.find(':')));
+  const auto letter = mail::parse_maildir_name(name);
+  return letter ? ino_by_time(parent()->ino(), letter->unique(), letter->updated) : VirtualDirectory::ino_of(name);
 }
 
 Attempt<ListedNames> MaildirBox::names(const OperationPtr& op) {
@@ -88,17 +89,20 @@ LetterFile::LetterFile(Mount& mount, NodePtr parent, std::string name, MaildirsP
       wanted_(std::move(wanted)),
       told_(told) {}
 
+std::uint64_t LetterFile::ino() const { return ino_by_time(parent()->ino(), name(), wanted_.updated); }
+
 Attempt<AttributesReply> LetterFile::attributes(const OperationPtr&) {
   const WallTime updated{wanted_.updated * 1000};
   return AttributesReply{mount().attributes(ino(), S_IFREG | 0444, told_.size, updated), kEndless};
 }
 
 Attempt<std::string> LetterFile::read(const OperationPtr& op, std::uint64_t offset, std::size_t size) {
-  PLAYFS_ATTEMPT(LetterTexts::TextPtr text, shared_->texts.text(op, wanted_));
+  auto& folder = static_cast<MaildirFolder&>(*parent());
+  PLAYFS_ATTEMPT(LetterTexts::TextPtr text, shared_->texts.text(op, wanted_, folder.is_of_thread()));
   if (LetterTexts::told_of(*text) != told_) {
     // What it answers has changed. The next lookup finds another file.
     shared_->texts.forget();
-    static_cast<MaildirFolder&>(*parent()).is_outdated(name());
+    folder.is_outdated(name());
     return fail(ErrorCode::stale, "what the letter refers to has changed", "open it again");
   }
   return offset < text->size() ? text->substr(offset, size) : std::string();

@@ -28,7 +28,6 @@ class MaildirBox final : public VirtualDirectory {
   [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
   [[nodiscard]] std::string made_of() const override { return is_tmp() ? "" : folder().collections().front(); }
   [[nodiscard]] WallTime time() const override { return folder().changed(); }
-  /// A letter keeps its number wherever it is moved.
   [[nodiscard]] std::uint64_t ino_of(const std::string& name) const override;
   [[nodiscard]] bool has_records() const override { return true; }
   [[nodiscard]] Error refusal() const override;
@@ -54,6 +53,8 @@ class LetterFile final : public Node {
   [[nodiscard]] bool shows(const LetterTexts::Wanted& wanted, const LetterTexts::Told& told) const {
     return wanted == wanted_ && told == told_;
   }
+  /// Grows with time, and stays when the letter is moved.
+  [[nodiscard]] std::uint64_t ino() const override;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
 

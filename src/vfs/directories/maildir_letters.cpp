@@ -21,6 +21,15 @@ const FolderLetters::Letter* FolderLetters::find(std::string_view unique) const 
   return found == letters.end() || found->unique != unique ? nullptr : &*found;
 }
 
+LetterTexts::IsOfThread MaildirFolder::is_of_thread() const {
+  MutexLock lock(mutex_);
+  return [all = known_](const std::string& message, const std::string& thread) {
+    if (!all) return false;
+    auto found = all->thread_by_message.find(message);
+    return found != all->thread_by_message.end() && found->second == thread;
+  };
+}
+
 bool MaildirFolder::is_inbox() const { return name() == kInbox; }
 
 std::vector<std::string> MaildirFolder::collections() const {
@@ -62,7 +71,10 @@ FolderLettersPtr MaildirFolder::letters_of(FolderLetters::Lists lists) {
   };
   if (is_inbox()) {
     std::unordered_map<std::string_view, const content::Listed*> messages, mails;
-    for (const content::Listed& each : *lists.messages) messages.emplace(each.id, &each);
+    for (const content::Listed& each : *lists.messages) {
+      messages.emplace(each.id, &each);
+      made->thread_by_message.emplace(each.id, each.project);
+    }
     for (const content::Listed& each : *lists.mail) mails.emplace(each.id, &each);
     for (const content::Inbox::Entry& entry : mount().inbox().entries()) {
       const bool is_message = entry.collection == "messages";
@@ -76,6 +88,7 @@ FolderLettersPtr MaildirFolder::letters_of(FolderLetters::Lists lists) {
     for (std::size_t at = 0; at < list->size(); ++at) {
       const content::Listed* thread = lists.messages ? thread_of((*list)[at]) : nullptr;
       if (lists.messages && !thread) continue;
+      if (thread) made->thread_by_message.emplace((*list)[at].id, thread->id);
       if (made->letters.size() == kMostLetters) {
         tell_left_out();
         break;

@@ -161,7 +161,7 @@ TEST(Incoming, ReadsEveryLetterBack) {
       EXPECT_TRUE(is_bad) << mail.error().message;
       continue;
     }
-    EXPECT_EQ(mail->subject, one_line(letter.subject));
+    EXPECT_EQ(mail->subject, one_line(shown(one_line(letter.subject))));
     if (letter.from.size() <= 200) {
       EXPECT_EQ(mail->from, letter.from);
     }
@@ -171,7 +171,7 @@ TEST(Incoming, ReadsEveryLetterBack) {
       EXPECT_EQ(mail->parent, letter.in_reply_to);
     }
     if (!letter.owner_reply.empty()) continue;
-    std::string body = readable(letter.body);
+    std::string body = shown(readable(letter.body));
     for (auto at = body.find("\r\n"); at != body.npos; at = body.find("\r\n")) body.erase(at, 1);
     body.erase(body.find_last_not_of("\r\n") + 1);
     EXPECT_EQ(mail->body, body);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
@@ -98,6 +99,33 @@ TEST(Letter, IsWellFormedWhateverItHolds) {
     ASSERT_FALSE(in_headers);
     for (const char* name : {"From", "Subject", "Date", "Message-ID", "Content-Type"})
       ASSERT_TRUE(found.contains(name));
+  }
+}
+
+// Not all mail readers escape what they decode.
+TEST(Letter, ShowsWhatATerminalWouldObey) {
+  Letter letter = plain_letter();
+  letter.from = "e\u009bve";
+  letter.subject = "\u202egnp.exe";
+  letter.body = "\x1b[2J \u009b31m \u202e \u2028 lone\r \x7f\nends\r\n\tof a patch\f \ufeff\n";
+  const std::string text = to_rfc5322(letter);
+  EXPECT_NE(text.find("\nSubject: \\u202egnp.exe\n"), text.npos) << text;
+  EXPECT_TRUE(text.starts_with("From: e ve <")) << text;
+  EXPECT_EQ(shown(letter.body), "\\x1b[2J \\u009b31m \\u202e \\u2028 lone\\x0d \\x7f\nends\r\n\tof a patch\f \ufeff\n");
+  letter.body = shown(letter.body) + "\x1b";
+  EXPECT_TRUE(to_rfc5322(letter).find("Encoding: base64\n") != text.npos);
+  letter.body = "\x1b[2J";
+  EXPECT_NE(to_rfc5322(letter).find("\n\n\\x1b[2J\n"), text.npos);
+  EXPECT_EQ(shown("\r\r\n"), "\\x0d\r\n");
+  for (const std::string& hostile : hostile_texts()) {
+    const std::string clean = shown(readable(hostile));
+    for (std::string_view rest = clean; !rest.empty();) {
+      const CodePoint code = first_code_point(rest);
+      EXPECT_TRUE(code.length > 0 &&
+                  (code.value == '\f' || rest.starts_with("\r\n") || !is_obeyed_by_terminals(code.value)))
+          << hostile.substr(0, 40);
+      rest.remove_prefix(std::max<std::size_t>(code.length, 1));
+    }
   }
 }
 
