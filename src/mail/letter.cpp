@@ -75,6 +75,8 @@ std::string mentions_of(const Letter& letter) {
 
 std::string name_of(const std::string& handle) {
   std::string name = shown(one_line(handle));
+  // `notmuch show` decodes names twice: a handle could bring an encoded word of its own.
+  for (auto at = name.find("=?"); at != name.npos; at = name.find("=?", at)) name.replace(at, 1, "\\x3d");
   if (name.size() > kLongestName) {
     std::size_t end = kLongestName;
     while ((static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;

@@ -57,7 +57,7 @@ class Letters(unittest.TestCase):
         names = {letter['From'].addresses[0].display_name.replace(' ', '') for letter in self.letters}
         for text in ('=?utf-8?q?evil=0ABcc:_eve?=', 'a"b\\c <x@y>, (comment) ; :', 'zażółć gęślą jaźń 日本語 🎉', '"<@>'):
             self.assertIn(text, subjects)
-            self.assertIn(text.replace(' ', ''), names)
+            self.assertIn(text.replace(' ', '').replace('=?', '\\x3d?'), names)
             self.assertIn(f'{text}\n', bodies)
         self.assertIn('a Bcc: eve@example.org', subjects)
         self.assertIn('x' * 16384, subjects)

@@ -74,7 +74,7 @@ class Programs(test_maildir.Maildir):
             first = self.message(thread, 'x' * 14_000 if len(expected) else 'first')
             second = self.message(thread, 'second', parent=first)
             third = self.message(thread, 'third', parent=second)
-            stray = self.message(thread, 'stray', parent='nonesuch')
+            stray = self.message(thread, 'stray', parent='nonesuch', agent=test_maildir.HANDLES[-1])
             expected.update({first: None, second: first, third: second, stray: None})
         self.eventually(lambda: len(self.names('new')) == self.count + len(expected), 'they have come')
         notmuch('new')

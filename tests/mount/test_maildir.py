@@ -15,7 +15,7 @@ KINDS = ('mail', 'intro', 'discussion', 'collab', 'help', 'handoff', 'discovery'
 HOSTILE = ('a\nFrom eve Mon Jan  1 00:00:00 2024\n>From x\n', '\x1b[2J\x1b]0;x\x07', 'NUL \x00 and \u202e bidi \u009b31m', 'y' * 14_000,
            '\r\n.\r\nMAIL FROM:<x>', '=?utf-8?q?=0A?=', '')
 TITLES = ('\u202egnp.exe', 'Hi\r\nBcc: eve@example.org\r\n\r\ninjected', '=?utf-8?b?AAAA?=', '\x1b[2J' + 'ü' * 700, '')
-HANDLES = ('bob', 'e v\ne"<x@y>', '\u202egnp', '\x1b[2J', '../../etc')
+HANDLES = ('bob', 'e v\ne"<x@y>', '\u202egnp', '\x1b[2J', '../../etc', '=?utf-8?q?=1B]0;x=07?=')
 
 
 # What a terminal would obey, beside line breaks and tabs.

@@ -112,6 +112,8 @@ TEST(Letter, ShowsWhatATerminalWouldObey) {
   EXPECT_NE(text.find("\nSubject: \\u202egnp.exe\n"), text.npos) << text;
   EXPECT_TRUE(text.starts_with("From: e ve <")) << text;
   EXPECT_EQ(shown(letter.body), "\\x1b[2J \\u009b31m \\u202e \\u2028 lone\\x0d \\x7f\nends\r\n\tof a patch\f \ufeff\n");
+  letter.from = "=?utf-8?q?=1B]0;x=07?=";
+  EXPECT_TRUE(to_rfc5322(letter).starts_with("From: \"\\\\x3d?utf-8?q?=1B]0;x=07?=\""));
   letter.body = shown(letter.body) + "\x1b";
   EXPECT_TRUE(to_rfc5322(letter).find("Encoding: base64\n") != text.npos);
   letter.body = "\x1b[2J";
