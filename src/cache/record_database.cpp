@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -33,8 +34,7 @@ CREATE TABLE pins (
 CREATE INDEX pins_by_record ON pins (site, collection, id);
 )sql";
 
-/// Made anew by this version: lists are requested again. A row of whole_lists has the number of records in a complete
-/// list; without it, the list is not known to be complete.
+/// Made anew by this version: lists are requested again.
 constexpr const char* kLists = R"sql(
 DROP TABLE IF EXISTS listed;
 DROP TABLE IF EXISTS whole_lists;
@@ -45,8 +45,13 @@ CREATE TABLE listed (
   updated_at INTEGER NOT NULL, named_at INTEGER NOT NULL, checksum INTEGER NOT NULL,
   PRIMARY KEY (site, collection, position)) WITHOUT ROWID;
 CREATE UNIQUE INDEX listed_by_id ON listed (site, collection, id);
+-- A thread's messages, without looking at others.
+CREATE INDEX listed_by_owner ON listed (site, collection, project, position);
+-- records: how many a complete list has; -1: it is not complete. version: counts how often it was made anew, so that
+-- of two processes that do so at the same time one notices. goes_on: the service has older records.
 CREATE TABLE whole_lists (
-  site TEXT NOT NULL, collection TEXT NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (site, collection)) WITHOUT ROWID;
+  site TEXT NOT NULL, collection TEXT NOT NULL, records INTEGER NOT NULL, version INTEGER NOT NULL,
+  goes_on INTEGER NOT NULL, PRIMARY KEY (site, collection)) WITHOUT ROWID;
 )sql";
 
 Result<std::int64_t> number_of(Database& database, const char* pragma) {
@@ -61,7 +66,7 @@ Status create_schema(Database& database) {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
   PLAYFS_TRY(const std::int64_t version, schema_version(database));
   if (version == kSchemaVersion) return {};  // another process was faster
-  if (version != 0 && (version < 2 || version > 4))
+  if (version < 0 || version == 1 || version > kSchemaVersion)
     return fail(ErrorCode::not_supported, "its schema has version " + std::to_string(version));
   if (version == 0) PLAYFS_CHECK(database.execute(kSchema));
   PLAYFS_CHECK(database.execute(kLists));
@@ -75,7 +80,7 @@ Result<RecordDatabase> RecordDatabase::open(const std::string& path) {
   PLAYFS_TRY(Database database, Database::open(path, Database::Durability::none));
   PLAYFS_TRY(const std::int64_t version, schema_version(database));
   if (version != kSchemaVersion) PLAYFS_CHECK(create_schema(database));
-  RecordDatabase opened{std::move(database), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  RecordDatabase opened(std::move(database));
   PLAYFS_CHECK(opened.prepare_all());
   return opened;
 }
@@ -88,7 +93,8 @@ Result<std::uint64_t> RecordDatabase::used_bytes() {
 }
 
 Status RecordDatabase::prepare_all() {
-  const std::pair<Statement*, const char*> statements[] = {
+  const std::string listed = "SELECT id, created_at, name, project, kind, updated_at, named_at, checksum FROM listed ";
+  const std::pair<Statement*, std::string> statements[] = {
       {&select_record,
        "SELECT text, etag, fetched_at, checksum, used_at FROM records WHERE site = ? AND collection = ? AND id = ?"},
       {&upsert_record,
@@ -102,10 +108,9 @@ Status RecordDatabase::prepare_all() {
       {&upsert_content,
        "INSERT INTO contents (site, key, hash, checksum) VALUES (?, ?, ?, ?) "
        "ON CONFLICT DO UPDATE SET hash = excluded.hash, checksum = excluded.checksum"},
-      {&select_list,
-       "SELECT id, created_at, name, project, kind, updated_at, named_at, checksum FROM listed "
-       "WHERE site = ? AND collection = ? ORDER BY position DESC"},
-      {&select_listed, "SELECT count(*) FROM listed WHERE site = ? AND collection = ? AND id = ?"},
+      {&select_list, listed + "WHERE site = ? AND collection = ? ORDER BY position DESC"},
+      {&select_owned, listed + "WHERE site = ? AND collection = ? AND project = ? ORDER BY position DESC"},
+      {&select_listed, listed + "WHERE site = ? AND collection = ? AND id = ?"},
       {&select_named, "SELECT named_at FROM listed WHERE site = ? AND collection = ? AND id = ? AND name = ?"},
       {&top_of_list, "SELECT coalesce(max(position), 0) FROM listed WHERE site = ? AND collection = ?"},
       {&insert_listed,
@@ -114,13 +119,11 @@ Status RecordDatabase::prepare_all() {
        "created_at = excluded.created_at, name = excluded.name, project = excluded.project, kind = excluded.kind, "
        "updated_at = excluded.updated_at, named_at = excluded.named_at, checksum = excluded.checksum"},
       {&clear_list, "DELETE FROM listed WHERE site = ? AND collection = ?"},
-      {&select_whole,
-       "SELECT records, (SELECT count(*) FROM listed WHERE listed.site = whole_lists.site AND listed.collection = "
-       "whole_lists.collection) FROM whole_lists WHERE site = ? AND collection = ?"},
-      {&upsert_whole,
-       "INSERT OR REPLACE INTO whole_lists (site, collection, records) "
-       "VALUES (?1, ?2, (SELECT count(*) FROM listed WHERE site = ?1 AND collection = ?2))"},
-      {&clear_whole, "DELETE FROM whole_lists WHERE site = ? AND collection = ?"}};
+      {&select_whole, "SELECT records, version, goes_on FROM whole_lists WHERE site = ? AND collection = ?"},
+      {&begin_whole,
+       "INSERT INTO whole_lists (site, collection, records, version, goes_on) VALUES (?, ?, -1, 1, ?) "
+       "ON CONFLICT DO UPDATE SET records = -1, version = version + 1, goes_on = excluded.goes_on"},
+      {&set_whole, "UPDATE whole_lists SET records = ?3 WHERE site = ?1 AND collection = ?2"}};
   for (const auto& [statement, sql] : statements) {
     PLAYFS_TRY(*statement, database.prepare(sql));
   }
@@ -155,6 +158,7 @@ Status RecordChannel::try_once(const std::function<Status(RecordDatabase&)>& wor
   MutexLock lock(mutex_);
   if (!connection_ || is_gone()) PLAYFS_CHECK(open_database());
   Status done = work(*connection_);
+  list_rows_read_ += std::exchange(connection_->list_rows_read, 0);
   if (done) return {};
   const ErrorCode code = done.error().code;
   const bool keeps = code == ErrorCode::busy || code == ErrorCode::no_space || code == ErrorCode::read_only;

@@ -16,11 +16,13 @@ namespace playfs::cache {
 
 /// The database with its prepared statements. One thread at a time.
 struct RecordDatabase {
+  explicit RecordDatabase(Database opened) : database(std::move(opened)) {}
   Database database;
   Statement select_record, upsert_record, delete_record, touch_record;
   Statement select_content, upsert_content;
-  Statement select_list, select_listed, select_named, top_of_list, insert_listed, clear_list;
-  Statement select_whole, upsert_whole, clear_whole;
+  Statement select_list, select_owned, select_listed, select_named, top_of_list, insert_listed, clear_list;
+  Statement select_whole, begin_whole, set_whole;
+  std::uint64_t list_rows_read = 0;
 
   static Result<RecordDatabase> open(const std::string& path);
   /// Bytes of the pages in use.
@@ -40,6 +42,8 @@ class RecordChannel {
   /// Runs `work` on the connection, possibly several times. False if it was not done; trouble() then says why.
   bool attempt(const std::function<Status(RecordDatabase&)>& work) PLAYFS_EXCLUDES(mutex_);
 
+  /// How many rows of lists were read through it.
+  [[nodiscard]] std::uint64_t list_rows_read() const { return list_rows_read_; }
   /// Why the last attempt failed, if it did.
   [[nodiscard]] std::optional<Error> trouble() const PLAYFS_EXCLUDES(telling_);
 
@@ -52,6 +56,7 @@ class RecordChannel {
   const std::string directory_;
   const std::string path_;
   const std::chrono::milliseconds patience_;
+  std::atomic<std::uint64_t> list_rows_read_ = 0;
   std::atomic<bool> is_locked_ = false;  ///< a wait has timed out
   mutable Mutex telling_;                ///< never held with `mutex_`, which is held during work
   std::optional<Error> trouble_ PLAYFS_GUARDED_BY(telling_);

@@ -11,6 +11,7 @@
 #include "cache/object_store.h"
 #include "cache/pending_records.h"
 #include "cache/record_database.h"
+#include "cache/record_lists.h"
 
 namespace playfs::cache {
 
@@ -32,12 +33,6 @@ constexpr std::chrono::milliseconds kReadPatience{100}, kWritePatience{2'000};
 std::int64_t record_checksum(const std::string& site, const std::string& collection, const std::string& id,
                              std::string_view text, std::string_view etag, std::int64_t fetched_at) {
   return checksum_of_row({site, collection, id, text, etag, std::to_string(fetched_at)});
-}
-
-std::int64_t listed_checksum(const std::string& site, const std::string& collection, const ListedRecord& record) {
-  return checksum_of_row({site, collection, record.id, std::to_string(record.created_at.nanoseconds), record.name,
-                          record.project, record.kind, std::to_string(record.updated_at.nanoseconds),
-                          std::to_string(record.named_at.nanoseconds)});
 }
 
 }  // namespace
@@ -129,6 +124,12 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
   void write_soon(const std::shared_ptr<State>& self);
   void write_records();
   void write_touches();
+  /// Rows of a list that is complete and, unless that is nullptr, has `with`.
+  std::optional<std::vector<ListedRecord>> rows(const std::string& site, const std::string& collection,
+                                                const std::string* with,
+                                                const std::function<Result<StoredList::Rows>(StoredList&)>& select);
+  bool replace(const std::string& site, const std::string& collection, std::span<const ListedRecord> records,
+               bool goes_on);
   Status remove_rows(RecordDatabase& on, std::span<const std::int64_t> rows);
   Status trim();
 };
@@ -275,7 +276,8 @@ Status RecordIndex::State::trim() {
       // The rest are lists and content names, which can be requested again.
       if (left > budget)
         PLAYFS_CHECK(transact(on, [](RecordDatabase& all) {
-          return all.database.execute("DELETE FROM contents; DELETE FROM listed; DELETE FROM whole_lists");
+          return all.database.execute(
+              "DELETE FROM contents; DELETE FROM listed; UPDATE whole_lists SET records = -1, version = version + 1");
         }));
     }
     trimmed = {};
@@ -359,94 +361,71 @@ void RecordIndex::store_content_of(const std::string& site, const std::string& k
   });
 }
 
-namespace {
-
-/// Whether the list has the length recorded for the complete list.
-Result<bool> is_whole(RecordDatabase& on, const std::string& site, const std::string& collection) {
-  Statement& select = on.select_whole;
-  PLAYFS_TRY(const bool row, select.bind(1, site).bind(2, collection).step());
-  const bool whole = row && select.integer(0) == select.integer(1);
-  select.reset();
-  return whole;
-}
-
-Result<bool> is_listed(RecordDatabase& on, const std::string& site, const std::string& collection,
-                       const std::string& id) {
-  Statement& select = on.select_listed;
-  PLAYFS_TRY(const bool row, select.bind(1, site).bind(2, collection).bind(3, id).step());
-  const bool listed = row && select.integer(0) > 0;
-  select.reset();
-  return listed;
-}
-
-Status mark_whole(RecordDatabase& on, const std::string& site, const std::string& collection) {
-  return on.upsert_whole.bind(1, site).bind(2, collection).run();
-}
-
-Status add_on_top(RecordDatabase& on, const std::string& site, const std::string& collection,
-                  std::span<const ListedRecord> newer) {
-  PLAYFS_TRY(const bool row, on.top_of_list.bind(1, site).bind(2, collection).step());
-  std::int64_t position = row ? on.top_of_list.integer(0) : 0;
-  on.top_of_list.reset();
-  for (auto record = newer.rbegin(); record != newer.rend(); ++record) {
-    Statement& insert = on.insert_listed;
-    insert.bind(1, site)
-        .bind(2, collection)
-        .bind(3, ++position)
-        .bind(4, record->id)
-        .bind(5, record->created_at.nanoseconds);
-    PLAYFS_CHECK(insert.bind(6, record->name)
-                     .bind(7, record->project)
-                     .bind(8, record->kind)
-                     .bind(9, record->updated_at.nanoseconds)
-                     .bind(10, record->named_at.nanoseconds)
-                     .bind(11, listed_checksum(site, collection, *record))
-                     .run());
-  }
-  return {};
-}
-
-}  // namespace
-
 std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::string& collection,
                                             std::size_t most_bytes) {
-  std::vector<ListedRecord> records;
-  bool damaged = false;
-  const bool read = state_->read([&](RecordDatabase& on) -> Status {
-    records.clear();
-    damaged = false;
-    PLAYFS_TRY(const bool whole, is_whole(on, site, collection));
-    if (!whole) return {};
-    Statement& select = on.select_list;
-    select.bind(1, site).bind(2, collection);
-    for (std::size_t bytes = 0; bytes <= most_bytes; bytes += records.back().bytes()) {
-      PLAYFS_TRY(const bool row, select.step());
-      if (!row) return {};
-      ListedRecord record{std::string(select.text(0)), WallTime{select.integer(1)}, std::string(select.text(2)),
-                          std::string(select.text(3)), std::string(select.text(4)), WallTime{select.integer(5)},
-                          WallTime{select.integer(6)}};
-      damaged = damaged || select.integer(7) != listed_checksum(site, collection, record);
-      records.push_back(std::move(record));
-    }
-    select.reset();
+  return state_->rows(site, collection, nullptr, [&](StoredList& list) { return list.rows(most_bytes); })
+      .value_or(std::vector<ListedRecord>());
+}
+
+bool RecordIndex::list_goes_on(const std::string& site, const std::string& collection) {
+  bool goes_on = false;
+  state_->read([&](RecordDatabase& on) -> Status {
+    PLAYFS_TRY(const StoredList::State state, StoredList(on, site, collection).state());
+    goes_on = state.goes_on;
     return {};
   });
+  return goes_on;
+}
+
+std::optional<std::vector<ListedRecord>> RecordIndex::list_of(const std::string& site, const std::string& collection,
+                                                              const std::string& with, const std::string& owner,
+                                                              std::size_t most_bytes) {
+  return state_->rows(site, collection, &with, [&](StoredList& list) { return list.rows_of(owner, most_bytes); });
+}
+
+std::optional<std::vector<ListedRecord>> RecordIndex::listed(const std::string& site, const std::string& collection,
+                                                             const std::string& with,
+                                                             std::span<const std::string> ids) {
+  return state_->rows(site, collection, &with, [&](StoredList& list) { return list.rows_with(ids); });
+}
+
+std::optional<std::vector<ListedRecord>> RecordIndex::State::rows(
+    const std::string& site, const std::string& collection, const std::string* with,
+    const std::function<Result<StoredList::Rows>(StoredList&)>& select) {
+  std::optional<StoredList::Rows> found;
+  const bool done = read([&](RecordDatabase& on) -> Status {
+    found.reset();
+    StoredList list(on, site, collection);
+    PLAYFS_TRY(const StoredList::State before, list.state());
+    PLAYFS_TRY(const bool has_it, with ? list.has(*with) : Result<bool>(true));
+    if (!before.is_whole() || !has_it) return {};
+    PLAYFS_TRY(StoredList::Rows rows, select(list));
+    // Another process may have added to it meanwhile, or replaced it.
+    PLAYFS_TRY(const StoredList::State after, list.state());
+    if (after.version != before.version || !after.is_whole()) return {};
+    const auto count = static_cast<std::int64_t>(rows.records.size());
+    rows.is_damaged = rows.is_damaged || (rows.is_all && (count < before.records || count > after.records));
+    found = std::move(rows);
+    return {};
+  });
+  if (!done || !found) return std::nullopt;
+  if (!found->is_damaged) return std::move(found->records);
   // A list with a hole would never be completed, since its newest records are known.
-  if (damaged) replace_list(site, collection, {});
-  if (damaged || !read) records.clear();
-  return records;
+  static_cast<void>(replace(site, collection, {}, false));
+  return std::nullopt;
 }
 
 bool RecordIndex::extend_list(const std::string& site, const std::string& collection, const std::string& after,
                               std::span<const ListedRecord> newer) {
   bool extended = false;
   const bool done = state_->write([&](RecordDatabase& on) -> Status {
-    PLAYFS_TRY(const bool whole, is_whole(on, site, collection));
-    PLAYFS_TRY(extended, is_listed(on, site, collection, after));
-    extended = extended && whole;
+    StoredList list(on, site, collection);
+    PLAYFS_TRY(const StoredList::State state, list.state());
+    PLAYFS_TRY(extended, list.has(after));
+    extended = extended && state.is_whole();
     if (!extended) return {};
-    PLAYFS_CHECK(add_on_top(on, site, collection, newer));
-    return mark_whole(on, site, collection);
+    PLAYFS_TRY(const std::int64_t added, list.add(newer));
+    return list.set_records(state.records + added);
   });
   return done && extended;
 }
@@ -465,19 +444,38 @@ std::optional<WallTime> RecordIndex::named_at(const std::string& site, const std
   return time;
 }
 
-void RecordIndex::replace_list(const std::string& site, const std::string& collection,
-                               std::span<const ListedRecord> records) {
-  bool goes_on = state_->write([&](RecordDatabase& on) -> Status {
-    PLAYFS_CHECK(on.clear_whole.bind(1, site).bind(2, collection).run());
-    return on.clear_list.bind(1, site).bind(2, collection).run();
+bool RecordIndex::replace_list(const std::string& site, const std::string& collection,
+                               std::span<const ListedRecord> records, bool goes_on) {
+  return state_->replace(site, collection, records, goes_on);
+}
+
+bool RecordIndex::State::replace(const std::string& site, const std::string& collection,
+                                 std::span<const ListedRecord> records, bool goes_on) {
+  std::int64_t version = 0, count = 0;
+  bool done = write([&](RecordDatabase& on) -> Status {
+    PLAYFS_TRY(version, StoredList(on, site, collection).begin_anew(goes_on));
+    return {};
   });
-  while (goes_on && !records.empty()) {
+  // In several transactions: another process that begins to replace it meanwhile completes it.
+  bool is_ours = true, is_complete = records.empty();
+  while (done && is_ours && !is_complete) {
     const auto oldest = records.last(std::min(kListedAtOnce, records.size()));
     records = records.first(records.size() - oldest.size());
-    goes_on = state_->write([&](RecordDatabase& on) { return add_on_top(on, site, collection, oldest); });
+    done = write([&](RecordDatabase& on) -> Status {
+      StoredList list(on, site, collection);
+      PLAYFS_TRY(const StoredList::State state, list.state());
+      is_ours = state.version == version && !state.is_whole();
+      if (!is_ours) return {};
+      PLAYFS_TRY(const std::int64_t added, list.add(oldest));
+      count += added;
+      return records.empty() ? list.set_records(count) : Status();
+    });
+    is_complete = records.empty();
   }
-  if (goes_on) state_->write([&](RecordDatabase& on) { return mark_whole(on, site, collection); });
+  return done && is_ours;
 }
+
+std::uint64_t RecordIndex::list_rows_read() const { return state_->reading.list_rows_read(); }
 
 std::optional<Error> RecordIndex::trouble() const {
   auto trouble = state_->reading.trouble();

@@ -96,15 +96,29 @@ class RecordIndex {
   /// its newest records, up to and including the one that exceeds it.
   [[nodiscard]] std::vector<ListedRecord> list(const std::string& site, const std::string& collection,
                                                std::size_t most_bytes = SIZE_MAX);
-  /// Adds records newer than `after`, newest first; a record already there gets its new name. False if no complete list
-  /// with `after` is stored (cleared, or never written), so that adding would leave a hole: replace the list.
+  /// Whether the service had older records than that list.
+  [[nodiscard]] bool list_goes_on(const std::string& site, const std::string& collection);
+  /// Of that list, the records of one owner (ListedRecord::project): reads no others. nullopt unless the list is
+  /// complete here and has `with`, the newest record that the caller knows.
+  [[nodiscard]] std::optional<std::vector<ListedRecord>> list_of(const std::string& site, const std::string& collection,
+                                                                 const std::string& with, const std::string& owner,
+                                                                 std::size_t most_bytes = SIZE_MAX);
+  /// The same of the records with these ids, in any number.
+  [[nodiscard]] std::optional<std::vector<ListedRecord>> listed(const std::string& site, const std::string& collection,
+                                                                const std::string& with,
+                                                                std::span<const std::string> ids);
+  /// Adds records newer than `after`, newest first; a record already there gets its new name and owner. False if no
+  /// complete list with `after` is stored (cleared, or never written), so that adding would leave a hole: replace it.
   [[nodiscard]] bool extend_list(const std::string& site, const std::string& collection, const std::string& after,
                                  std::span<const ListedRecord> newer);
   /// When the record took that name, if it is stored with it: perhaps by another process, which saw it earlier.
   [[nodiscard]] std::optional<WallTime> named_at(const std::string& site, const std::string& collection,
                                                  const std::string& id, const std::string& name);
-  /// Replaces the list by this one.
-  void replace_list(const std::string& site, const std::string& collection, std::span<const ListedRecord> records);
+  /// Replaces the list by this one. False if it could not be stored, or another process is replacing it, too.
+  bool replace_list(const std::string& site, const std::string& collection, std::span<const ListedRecord> records,
+                    bool goes_on = false);
+  /// How many rows of lists were read so far.
+  [[nodiscard]] std::uint64_t list_rows_read() const;
 
   /// Why the last lookup or store was not done, while that lasts. It costs time, not data.
   [[nodiscard]] std::optional<Error> trouble() const;

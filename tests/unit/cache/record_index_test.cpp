@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -260,6 +261,55 @@ TEST_F(RecordIndexTest, ALongListIsWholeOnlyOnceAllOfItIsStored) {
   EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
 }
 
+TEST_F(RecordIndexTest, OneOwnersRecordsAreReadWithoutThoseOfOthers) {
+  std::vector<ListedRecord> list;
+  for (int i = 1'000; i > 0; --i)
+    list.push_back({"m" + std::to_string(i), WallTime{i}, "", "t" + std::to_string(i % 50)});
+  EXPECT_TRUE(index_->replace_list(kSite, "messages", list));
+  const std::uint64_t before = index_->list_rows_read();
+  const auto of = index_->list_of(kSite, "messages", "m1000", "t7");
+  EXPECT_EQ(index_->list_rows_read() - before, 20U);
+  ASSERT_TRUE(of);
+  ASSERT_EQ(of->size(), 20U);
+  EXPECT_EQ(of->front(), list[1'000 - 957]);
+  EXPECT_EQ(of->back(), list[1'000 - 7]);
+  EXPECT_EQ(index_->list_of(kSite, "messages", "m1000", "t7", 0)->size(), 1U) << "the one that exceeds it";
+  EXPECT_THAT(*index_->list_of(kSite, "messages", "m1000", "none"), IsEmpty());
+  EXPECT_FALSE(index_->list_of(kSite, "messages", "m1001", "t7")) << "the caller knows what is not here";
+  EXPECT_FALSE(index_->list_of(kSite, "threads", "m1000", "t7"));
+
+  const std::vector<ListedRecord> moved{{"m1001", WallTime{1'001}, "", "t8"}, {"m957", WallTime{957}, "", "t8"}};
+  EXPECT_TRUE(index_->extend_list(kSite, "messages", "m1000", moved));
+  EXPECT_EQ(index_->list_of(kSite, "messages", "m1001", "t7")->size(), 19U);
+  EXPECT_EQ(index_->list_of(kSite, "messages", "m1001", "t8")->size(), 22U);
+  const std::vector<std::string> wanted{"m957", "nowhere"};
+  EXPECT_THAT(*index_->listed(kSite, "messages", "m1001", wanted), ElementsAre(moved[1]));
+
+  tamper("UPDATE listed SET name = 'wrong' WHERE id = 'm7'");
+  EXPECT_EQ(index_->list_of(kSite, "messages", "m1001", "t8")->size(), 22U);
+  EXPECT_FALSE(index_->list_of(kSite, "messages", "m1001", "t7"));
+  EXPECT_THAT(index_->list(kSite, "messages"), IsEmpty()) << "forgotten whole";
+}
+
+TEST_F(RecordIndexTest, AListThatGoesOnSaysSo) {
+  index_->replace_list(kSite, "messages", std::vector{listed("a")}, true);
+  EXPECT_TRUE(index_->extend_list(kSite, "messages", "a", std::vector{listed("b", 2)}));
+  index_ = fresh();
+  EXPECT_TRUE(index_->list_goes_on(kSite, "messages"));
+  index_->replace_list(kSite, "messages", std::vector{listed("a")});
+  EXPECT_FALSE(index_->list_goes_on(kSite, "messages"));
+}
+
+TEST_F(RecordIndexTest, TwoThatReplaceAListAtOnceLeaveOneOfTheirs) {
+  std::vector<ListedRecord> list;
+  for (int i = 9'000; i > 0; --i) list.push_back(listed("id" + std::to_string(i), i));
+  const auto other = fresh();
+  std::thread same([&] { other->replace_list(kSite, "projects", list); });
+  index_->replace_list(kSite, "projects", list);
+  same.join();
+  EXPECT_TRUE(index_->list(kSite, "projects") == list) << "in order, and without a hole";
+}
+
 TEST_F(RecordIndexTest, TruncatedFilesAreRecreated) {
   store("a", "text");
   EXPECT_FALSE(fs::exists(database() + "-shm")) << "what is mapped into memory ends the process when it is cut off";
@@ -297,17 +347,29 @@ TEST_F(RecordIndexTest, ADatabaseLockedByAnotherProcessIsDoneWithout) {
 }
 
 TEST_F(RecordIndexTest, RecordsOfAnEarlierVersionStayButNotItsLists) {
-  store("a", "text");
-  index_->replace_list(kSite, "projects", std::vector{listed("b", 2)});
-  index_ = nullptr;
-  {
-    auto opened = Database::open(database(), Database::Durability::normal);
-    ASSERT_TRUE(opened->execute("DROP TABLE whole_lists; PRAGMA user_version = 2"));
+  for (const char* version : {"2", "3", "4"}) {
+    store("a", "text");
+    index_->pin("owner", kSite, "revisions", "a");
+    index_->replace_list(kSite, "projects", std::vector{listed("b", 2)});
+    index_ = nullptr;
+    {
+      auto opened = Database::open(database(), Database::Durability::normal);
+      ASSERT_TRUE(
+          opened->execute("DROP TABLE whole_lists; DROP INDEX listed_by_owner; "
+                          "CREATE TABLE whole_lists (site TEXT NOT NULL, collection TEXT NOT NULL, "
+                          "records INTEGER NOT NULL, PRIMARY KEY (site, collection)) WITHOUT ROWID; "
+                          "INSERT INTO whole_lists SELECT site, collection, 1 FROM listed; "
+                          "PRAGMA user_version = " +
+                          std::string(version)));
+    }
+    index_ = fresh();
+    EXPECT_EQ(text_of("a"), "text") << version;
+    EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty()) << version;
+    EXPECT_TRUE(index_->replace_list(kSite, "projects", std::vector{listed("b", 2)}));
+    EXPECT_THAT(index_->list(kSite, "projects"), ElementsAre(listed("b", 2))) << version;
+    EXPECT_FALSE(index_->trouble());
+    EXPECT_FALSE(fs::exists(database() + "-shm"));
   }
-  index_ = fresh();
-  EXPECT_EQ(text_of("a"), "text");
-  EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
-  EXPECT_FALSE(fs::exists(database() + "-shm"));
 }
 
 class LateWriting : public testing::Test {
