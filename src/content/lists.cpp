@@ -54,46 +54,6 @@ struct Lists::Reading {
   std::uint64_t event = 0;                   ///< number of the last event before it
 };
 
-ListPtr Lists::known(const std::string& collection) {
-  {
-    MutexLock lock(mutex_);
-    if (auto found = lists_.find(collection); found != lists_.end() && found->second.read) return found->second.shown;
-  }
-  auto stored = context_.records.list(context_.site, collection, context_.options.list_bytes);
-  if (stored.empty()) return nullptr;
-  const bool is_cut = cut(stored);
-  const std::size_t count = stored.size();
-  {
-    MutexLock lock(mutex_);
-    List& list = lists_[collection];
-    if (list.read) return list.shown;
-    list.read = std::make_shared<const std::vector<Listed>>(std::move(stored));
-    list.is_cut = is_cut;
-    list.show();
-  }
-  if (is_cut) tell_cut(collection, count);
-  return known(collection);
-}
-
-ListPtr Lists::as_read(const std::string& collection) {
-  static_cast<void>(known(collection));  // loads it from disk
-  MutexLock lock(mutex_);
-  auto found = lists_.find(collection);
-  return found == lists_.end() ? nullptr : found->second.read;
-}
-
-void Lists::List::show() {
-  if (created.empty() || !read) {
-    shown = read;
-    return;
-  }
-  std::vector<Listed> both;
-  both.reserve(created.size() + read->size());
-  for (const Created& own : created) both.push_back(own.item);
-  both.insert(both.end(), read->begin(), read->end());
-  shown = std::make_shared<const std::vector<Listed>>(std::move(both));
-}
-
 bool Lists::cut(std::vector<Listed>& items) const {
   std::size_t bytes = 0;
   auto too_many = std::find_if(items.begin(), items.end(), [&](const Listed& item) {
@@ -147,32 +107,32 @@ void Lists::on_changed(Changed changed) {
   changed_.push_back(std::make_shared<const Changed>(std::move(changed)));
 }
 
-void Lists::tell(const std::string& collection) {
+void Lists::tell(const std::string& collection, const ListChange& change) {
   std::vector<std::shared_ptr<const Changed>> listeners;
   {
     MutexLock lock(mutex_);
     listeners = changed_;
   }
-  for (const auto& listener : listeners) (*listener)(collection);
+  for (const auto& listener : listeners) (*listener)(collection, change);
 }
 
-void Lists::get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done) {
+void Lists::update(const std::string& collection, const CancelToken& cancel, Callback<void> done) {
   if (flights_.join(collection, cancel, std::move(done))) start_reading(collection, 0);
 }
 
 void Lists::start_reading(const std::string& collection, int again) {
-  // Loading a long list from disk takes a while.
   context_.executor.post(context_.guarded([this, collection, again] {
     auto reading = std::make_shared<Reading>();
     reading->collection = collection;
     reading->asked_at = context_.clock.steady();
     reading->again = again;
     reading->question = context_.patience.ask(collection);
-    static_cast<void>(known(collection));  // loads it from disk
+    static_cast<void>(is_known(collection));  // loads it from disk
     {
       MutexLock lock(mutex_);
-      reading->known = lists_[collection].read;
-      reading->is_known_whole = !lists_[collection].is_cut;
+      const List& list = lists_[collection];
+      reading->known = list.read;
+      reading->is_known_whole = !list.is_cut && !list.is_part;
       reading->period = context_.live.period();
       reading->event = events_;
     }
@@ -195,7 +155,7 @@ void Lists::page_arrived(const ReadingPtr& reading, Result<wire::RecordPage> pag
   if (complete) return *complete ? finish(reading) : read_page(reading, reading->cursor);
 
   if (!page && is_outage(complete.error().code)) {
-    if (auto old = known(reading->collection)) return flights_.land(reading->collection, old);
+    if (is_known(reading->collection)) return flights_.land(reading->collection, {});
   } else {
     context_.events.error(reading->collection, complete.error());
   }
@@ -264,15 +224,34 @@ std::vector<Listed> Lists::put_together(Reading& reading, const std::vector<List
   return list;
 }
 
-void Lists::finish(const ReadingPtr& reading) {
+ListChange Lists::change_of(const Reading& reading) {
+  ListChange change;
   // Everything was read without meeting a known record, so the known ones are no longer listed.
-  const bool replaced = !reading->met_known;
-  ListPtr known = reading->known;  // kept alive because the anchors refer to it
-  if (!replaced) {                 // some may have been renamed since
-    MutexLock lock(mutex_);
-    if (ListPtr now = lists_[reading->collection].read) known = now;
+  change.is_any = !reading.met_known;
+  for (const Listed& item : reading.fresh) change.owners.insert(item.project);
+  for (const Listed& item : reading.renamed) {
+    change.owners.insert(item.project);
+    change.owners.insert((*reading.known)[reading.anchors.at(item.id)].project);
   }
-  ListPtr result = known;
+  return change;
+}
+
+void Lists::finish(const ReadingPtr& reading) {
+  const std::string& collection = reading->collection;
+  const bool replaced = !reading->met_known;
+  ListChange change = change_of(*reading);
+  ListPtr known = reading->known;
+  bool is_part = false, is_stored = false, was_cut = false;
+  if (!replaced) {  // some may have been renamed since
+    MutexLock lock(mutex_);
+    const List& list = lists_[collection];
+    known = list.read;
+    is_part = list.is_part;
+    is_stored = list.is_stored;
+    was_cut = list.is_cut;
+  }
+  if (!known) return read_anew(reading);
+  ListPtr result;
   bool is_cut = false;
   if (replaced || !reading->fresh.empty() || !reading->renamed.empty()) {
     date(reading->collection, reading->renamed);
@@ -281,47 +260,70 @@ void Lists::finish(const ReadingPtr& reading) {
     date(reading->collection, newer);
     // The stored list may have been cleared or evicted since it was read.
     auto extends = [&](std::span<const Listed> by) {
-      return context_.records.extend_list(context_.site, reading->collection, known->front().id, by);
+      return context_.records.extend_list(context_.site, collection, known->front().id, by);
     };
-    const bool extended = !replaced && extends(reading->renamed) && extends(newer);
-    if (!extended) context_.records.replace_list(context_.site, reading->collection, list);
-    is_cut = cut(list);
+    is_stored = is_stored && extends(reading->renamed) && extends(newer);
+    if (!is_stored && is_part) return read_anew(reading);
+    if (!is_stored)
+      is_stored = context_.records.replace_list(context_.site, collection, list,
+                                                was_cut || bytes_of(list) > context_.options.list_bytes);
+    is_cut = !is_part && cut(list);
     result = std::make_shared<const std::vector<Listed>>(std::move(list));
   }
   bool is_another = false, is_news = false, is_overtaken = false;
+  std::size_t count = 0;
   std::vector<std::string> others;
+  std::vector<ListPtr> outdated;  // destroyed after the lock is released
   {
     MutexLock lock(mutex_);
-    List& list = lists_[reading->collection];
+    List& list = lists_[collection];
     const ListPtr before = list.shown, before_read = list.read;
-    auto is_listed = [&](const Created& own) {
-      return reading->fresh_ids.contains(own.item.id) || reading->asked_at - own.at > kLag;
-    };
-    const bool fewer = std::erase_if(list.created, is_listed) > 0;
+    const std::size_t fewer = std::erase_if(list.created, [&](const Created& own) {
+      if (!reading->fresh_ids.contains(own.item.id) && reading->asked_at - own.at <= kLag) return false;
+      change.owners.insert(own.item.project);
+      return true;
+    });
     list.asked_at = reading->asked_at;
     list.period = reading->period;
     ++list.readings;
     others = end_waiting(list, *reading);
     list.behind = std::move(reading->behind);
-    if (list.read != result || fewer) {
+    if (result) {
       list.read = result;
-      list.show();
+      list.is_part = is_part;
+      list.is_stored = is_stored;
     }
-    // What we created was shown before, but not in its place.
-    is_another = before && ((before != list.shown && *before != *list.shown) ||
-                            (is_talk(reading->collection) && before_read != list.read));
-    is_overtaken = is_talk(reading->collection) && this->is_overtaken(list, *reading);
+    if (result || fewer > 0) list.show();
     is_news = is_cut && !list.is_cut;
     list.is_cut = is_cut || (list.is_cut && !replaced);
-    result = list.shown;
+    // What does not fit is lost, unless it is on disk.
+    change.is_any = change.is_any || is_news || (is_cut && !is_stored);
+    if (result) outdated = list.changed(change);
+    // What we created was shown before, but not in its place.
+    is_another = before && ((before != list.shown && *before != *list.shown) ||
+                            (is_talk(collection) && before_read != list.read));
+    is_overtaken = is_talk(collection) && this->is_overtaken(list, *reading);
+    count = list.shown ? list.shown->size() : 0;
   }
   reading->question.reset();
-  if (is_news) tell_cut(reading->collection, result->size());
-  if (is_another) tell(reading->collection);
-  look_at(reading->collection, others);
+  if (is_news) tell_cut(collection, count);
+  if (is_another) tell(collection, change);
+  look_at(collection, others);
   // Whoever has just written and reads the list waits for a reading that can have it.
-  if (is_overtaken && reading->again < kMostAgain) return start_reading(reading->collection, reading->again + 1);
-  flights_.land(reading->collection, result);
+  if (is_overtaken && reading->again < kMostAgain) return start_reading(collection, reading->again + 1);
+  flights_.land(collection, {});
+}
+
+void Lists::read_anew(const ReadingPtr& reading) {
+  {
+    MutexLock lock(mutex_);
+    lists_[reading->collection].forget();
+  }
+  reading->question.reset();
+  if (reading->again < kMostAgain) return start_reading(reading->collection, reading->again + 1);
+  flights_.land(
+      reading->collection,
+      fail(ErrorCode::busy, "the stored list of " + reading->collection + " is lost again and again", "try again"));
 }
 
 }  // namespace playfs::content

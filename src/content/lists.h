@@ -2,7 +2,9 @@
 // Records that we created are listed at once, even before a page shows them. Of threads and messages, their place among
 // those of others is the service's: so the list is read at once, too. Thread-safe.
 //
-// A list holds the newest records that fit `list_bytes`, whatever the service sends; that there are more is logged.
+// A list holds the newest records that fit `list_bytes`, whatever the service sends; that there are more is logged. As
+// long as nobody wants all of it, only its newest part is in memory: updating it and the records of one owner (a
+// thread's messages) cost what they have, however long the list.
 #pragma once
 
 #include <functional>
@@ -14,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cache/lru.h"
 #include "content/single_flight.h"
 #include "content/site_context.h"
 #include "content/types.h"
@@ -23,16 +26,22 @@ namespace playfs::content {
 
 class Lists {
  public:
-  using Changed = std::function<void(const std::string& collection)>;
+  using Changed = std::function<void(const std::string& collection, const ListChange& change)>;
 
   explicit Lists(SiteContext& context) : context_(context) {}
 
   /// As last updated; nullptr if never. Does local I/O the first time.
   [[nodiscard]] ListPtr known(const std::string& collection);
-  /// known(), without what only we know to have been created.
-  [[nodiscard]] ListPtr as_read(const std::string& collection);
+  /// Whether known() has something, for which it does less.
+  [[nodiscard]] bool is_known(const std::string& collection);
+  /// The records of known() that belong to `owner`; reads no others. nullptr: it is not known, or no longer.
+  [[nodiscard]] ListPtr of(const std::string& collection, const std::string& owner);
+  /// of(), without what only we know to have been created.
+  [[nodiscard]] ListPtr of_as_read(const std::string& collection, const std::string& owner);
   /// The current list; the last known one if the service is away.
   void get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done);
+  /// get() for callers that do not want all of it.
+  void update(const std::string& collection, const CancelToken& cancel, Callback<void> done);
   /// Whether the known list was requested within `refresh`, or is_told().
   [[nodiscard]] bool is_fresh(const std::string& collection);
   /// Whether the known list is current, since the service would have told of a change.
@@ -66,7 +75,12 @@ class Lists {
     std::uint64_t event;  ///< readings that began with this number, or a later one, can have it
   };
   struct List {
-    ListPtr read;                  ///< as in the service's pages; nullptr: never read
+    ListPtr read;               ///< as in the service's pages; nullptr: never read
+    bool is_part = false;       ///< `read` and `shown` have the newest records; the rest is on disk
+    bool is_stored = false;     ///< what is on disk has all of `read`
+    std::uint64_t changes = 0;  ///< of `read` and of what is on disk
+    /// Parts of it, as read.
+    cache::Lru<std::string, ListPtr> by_owner{kMostByOwner};
     std::vector<Created> created;  ///< by us, on no page yet, newest first
     ListPtr shown;                 ///< both together
     std::optional<SteadyTime> asked_at;
@@ -82,6 +96,10 @@ class Lists {
     std::uint64_t readings = 0;
     bool is_brought_up = false;  ///< a reading of bring_up() is in flight
     void show();
+    /// Its records have changed, here and on disk. Returns what is to be destroyed without the lock.
+    [[nodiscard]] std::vector<ListPtr> changed(const ListChange& change);
+    /// What is on disk has been lost, and with it the list.
+    void forget();
     /// The record of that id, among those created by us and the newest; nullptr if it is not there.
     [[nodiscard]] const Listed* lately(const std::string& id) const;
   };
@@ -91,10 +109,15 @@ class Lists {
   /// Reads the list for the flight under way, `again` times so far.
   void start_reading(const std::string& collection, int again);
   void read_page(const ReadingPtr& reading, std::string cursor);
+  /// Loads the rest of a list of which a part is known.
+  void complete(const std::string& collection);
   void page_arrived(const ReadingPtr& reading, Result<wire::RecordPage> page);
   /// Adds a page. Returns true if the update is complete. Fails on cursors that do not advance.
   Result<bool> take_in(Reading& reading, const wire::RecordPage& page);
+  [[nodiscard]] static ListChange change_of(const Reading& reading);
   void finish(const ReadingPtr& reading);
+  /// The known list is lost: reads all of it.
+  void read_anew(const ReadingPtr& reading);
   void bring_up(const std::string& collection);
   /// Whether the list shows the record as it is after the change.
   [[nodiscard]] static bool has_already(const List& list, const wire::Change& change);
@@ -119,24 +142,39 @@ class Lists {
   /// Removes the oldest records that are too many. Returns whether there were any.
   [[nodiscard]] bool cut(std::vector<Listed>& items) const;
   void tell_cut(const std::string& collection, std::size_t shown);
-  /// Stores the records of a page that are not as they were listed.
-  void store_changed(const std::string& collection, const wire::RecordPage& page, const std::vector<Listed>& now);
-  /// Updates known records to their current names.
-  void rename(const std::string& collection, std::vector<Listed> now);
+  /// Those of `now` that are listed as something else.
+  struct Renamed {
+    std::vector<Listed> records;
+    ListChange change;
+  };
+  [[nodiscard]] Renamed renamed(const std::string& collection, const std::vector<Listed>& now);
+  /// Updates known records to what they are `now`.
+  void rename(const std::string& collection, std::vector<Listed> now) {
+    Renamed others = renamed(collection, now);
+    rename(collection, std::move(now), std::move(others));
+  }
+  void rename(const std::string& collection, std::vector<Listed> now, Renamed renamed);
   /// Sets since when these records, just read, have their names.
   void date(const std::string& collection, std::span<Listed> read);
 
+  /// Bytes of the part of a list that is loaded first: more than the anchors of an update.
+  static constexpr std::size_t kPart = 512 << 10;
+  static constexpr std::size_t kMostByOwner = 8 << 20;  ///< bytes
   static constexpr int kPageSize = remote::kMostInPage;
+  static std::size_t bytes_of(const std::vector<Listed>& items);
   /// `named_at` is for date() to set.
   static Listed listed(const std::string& collection, const Record& record);
+  /// Collections whose records nobody looks up by name. Their lists may be long, and are loaded in parts; of the others
+  /// all is needed to tell who has a name.
+  static bool is_nameless(const std::string& collection);
   /// Collections of immutable records, which may be very large.
   static bool is_fixed_once_made(const std::string& collection);
   /// Whether a page's records are stored, so that nobody has to ask for each of them: of a conversation all are read.
   static bool is_talk(const std::string& collection);
 
   SiteContext& context_;
-  SingleFlight<std::string, ListPtr> flights_;  // by collection
-  void tell(const std::string& collection);
+  SingleFlight<std::string, void> flights_;  // by collection
+  void tell(const std::string& collection, const ListChange& change);
 
   Mutex mutex_;
   std::unordered_map<std::string, List> lists_ PLAYFS_GUARDED_BY(mutex_);

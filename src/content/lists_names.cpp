@@ -1,6 +1,7 @@
 // Names in lists, and records that we created.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "content/lists.h"
 #include "content/names.h"
@@ -23,18 +24,6 @@ std::string text_of(const Record& record, std::string_view name, std::size_t mos
 
 std::optional<WallTime> never_named(const Listed&) { return std::nullopt; }
 
-/// Those of `now` that are listed otherwise.
-std::vector<Listed> changed(const std::vector<Listed>& list, std::vector<Listed> now) {
-  std::unordered_map<std::string_view, const Listed*> known;
-  for (const Listed& item : now) known.emplace(item.id, nullptr);
-  for (const Listed& item : list)
-    if (auto found = known.find(item.id); found != known.end()) found->second = &item;
-  std::vector<Listed> others;
-  for (const Listed& item : now)
-    if (const Listed* was = known.at(item.id); was && *was != item) others.push_back(item);
-  return others;
-}
-
 }  // namespace
 
 Listed Lists::listed(const std::string& collection, const Record& record) {
@@ -52,6 +41,8 @@ Listed Lists::listed(const std::string& collection, const Record& record) {
   if (item.name.empty()) item.name = text_of(record, "title", kLongestName);
   return item;
 }
+
+bool Lists::is_nameless(const std::string& collection) { return collection == "messages" || collection == "revisions"; }
 
 bool Lists::is_fixed_once_made(const std::string& collection) {
   return collection == "revisions" || collection == "file_chunks";
@@ -82,7 +73,7 @@ void Lists::created(const std::string& collection, const Record& record) {
       list.awaited[record.id] = list.created.front().event;
     is_wanted = is_talk(collection) && is_followed(list);
   }
-  tell(collection);
+  tell(collection, {false, {listed(collection, record).project}});
   if (is_wanted) bring_up(collection);
 }
 
@@ -91,6 +82,7 @@ void Lists::seen(const std::string& collection, const Record& record) {
 }
 
 void Lists::date(const std::string& collection, std::span<Listed> read) {
+  if (is_nameless(collection)) return;
   ListPtr known;
   std::vector<Listed> own;
   {
@@ -106,19 +98,42 @@ void Lists::date(const std::string& collection, std::span<Listed> read) {
   });
 }
 
-void Lists::rename(const std::string& collection, std::vector<Listed> now) {
+Lists::Renamed Lists::renamed(const std::string& collection, const std::vector<Listed>& now) {
+  Renamed renamed;
+  std::unordered_map<std::string_view, const Listed*> by_id;
+  for (const Listed& item : now) by_id.emplace(item.id, &item);
+  auto look = [&](const Listed& known) {
+    auto found = by_id.find(known.id);
+    if (found == by_id.end()) return;
+    const Listed& item = *found->second;
+    by_id.erase(found);
+    if (item == known) return;
+    renamed.records.push_back(item);
+    renamed.change.owners.insert({item.project, known.project});
+  };
+  ListPtr all;
+  bool is_part = false;
   {
-    ListPtr shown;
-    {
-      MutexLock lock(mutex_);
-      if (auto found = lists_.find(collection); found != lists_.end()) shown = found->second.shown;
-    }
-    now = shown ? changed(*shown, std::move(now)) : std::vector<Listed>();
+    MutexLock lock(mutex_);
+    auto found = lists_.find(collection);
+    if (found == lists_.end() || !found->second.read) return renamed;
+    all = found->second.read;
+    is_part = found->second.is_part;
   }
-  if (now.empty()) return;
+  for (auto known = all->begin(); known != all->end() && !by_id.empty(); ++known) look(*known);
+  if (!is_part || by_id.empty()) return renamed;
+  std::vector<std::string> ids;
+  for (const auto& [id, item] : by_id) ids.emplace_back(id);
+  if (auto known = context_.records.listed(context_.site, collection, all->front().id, ids))
+    for (const Listed& each : *known) look(each);
+  return renamed;
+}
+
+void Lists::rename(const std::string& collection, std::vector<Listed> now, Renamed renamed) {
   date(collection, now);
   std::unordered_map<std::string_view, const Listed*> by_id;
   for (const Listed& item : now) by_id.emplace(item.id, &item);
+  for (Listed& each : renamed.records) each = *by_id.at(each.id);  // now with their times
   auto other = [&](const Listed& known) -> std::optional<Listed> {
     auto found = by_id.find(known.id);
     if (found == by_id.end() || *found->second == known) return std::nullopt;
@@ -126,30 +141,49 @@ void Lists::rename(const std::string& collection, std::vector<Listed> now) {
     if (item.name == known.name) item.named_at = known.named_at;
     return item;
   };
-  std::vector<Listed> renamed;
+  ListChange& change = renamed.change;
   ListPtr all;
-  bool is_cut = false;
+  bool is_cut = false, is_part = false, is_stored = false, goes_on = false;
   {
     MutexLock lock(mutex_);
     auto found = lists_.find(collection);
     if (found == lists_.end() || !found->second.read) return;
     List& list = found->second;
-    for (Created& own : list.created)
-      if (auto item = other(own.item)) own.item = *std::move(item);
-    for (const Listed& known : *list.read)
-      if (auto item = other(known)) renamed.push_back(*std::move(item));
-    if (renamed.empty()) return;
-    auto items = *list.read;
-    for (Listed& known : items)
-      if (auto item = other(known)) known = *std::move(item);
-    is_cut = cut(items) && !std::exchange(list.is_cut, true);
-    list.read = all = std::make_shared<const std::vector<Listed>>(std::move(items));
+    for (Created& own : list.created) {
+      auto item = other(own.item);
+      if (!item) continue;
+      change.owners.insert({item->project, own.item.project});
+      own.item = *std::move(item);
+    }
+    if (renamed.records.empty() && change.owners.empty()) return;
+    all = list.read;
+    is_part = list.is_part;
+    is_stored = list.is_stored;
+    if (std::any_of(all->begin(), all->end(), other)) {
+      auto items = *all;
+      for (Listed& known : items)
+        if (auto item = other(known)) known = *std::move(item);
+      is_cut = !is_part && cut(items) && !std::exchange(list.is_cut, true);
+      list.read = all = std::make_shared<const std::vector<Listed>>(std::move(items));
+    }
     list.show();
+    goes_on = list.is_cut;
   }
-  if (!context_.records.extend_list(context_.site, collection, all->front().id, renamed))
-    context_.records.replace_list(context_.site, collection, *all);
+  if (!renamed.records.empty()) {
+    is_stored = is_stored && context_.records.extend_list(context_.site, collection, all->front().id, renamed.records);
+    if (!is_stored && !is_part) is_stored = context_.records.replace_list(context_.site, collection, *all, goes_on);
+  }
+  change.is_any = is_cut || (is_part && !is_stored);
+  std::vector<ListPtr> outdated;  // destroyed after the lock is released
+  {
+    MutexLock lock(mutex_);
+    List& list = lists_[collection];
+    list.is_stored = is_stored && (list.is_stored || list.read == all);
+    if (list.is_part && !list.is_stored) list.forget();
+    outdated = list.changed(change);
+  }
   if (is_cut) tell_cut(collection, all->size());
-  tell(collection);
+  tell(collection, change);
 }
 
 void Lists::names_were_shown(const std::string& collection) {
@@ -175,7 +209,8 @@ void Lists::names_were_shown(const std::string& collection) {
           List& list = lists_[collection];
           list.is_looking_further = false;
           // Beyond the oldest retained record there is nothing to update.
-          const bool is_past_end = page && !page->records.empty() && list.read && !list.read->empty() &&
+          const bool is_past_end = page && !page->records.empty() && list.read && !list.is_part &&
+                                   !list.read->empty() &&
                                    listed(collection, page->records.front()).created_at < list.read->back().created_at;
           list.further = page && !is_past_end ? page->next_cursor : "";
         }
@@ -184,24 +219,15 @@ void Lists::names_were_shown(const std::string& collection) {
                       [&](const Record& record) { return context_.has_newer(collection, record, asked_at); });
         std::vector<Listed> now;
         for (const Record& record : page->records) now.push_back(listed(collection, record));
-        if (is_talk(collection)) store_changed(collection, *page, now);
-        rename(collection, now);
+        Renamed others = renamed(collection, now);
+        if (is_talk(collection)) {
+          std::unordered_set<std::string_view> ids;
+          for (const Listed& item : others.records) ids.insert(item.id);
+          for (const Record& record : page->records)
+            if (ids.contains(record.id)) context_.store(collection, record);
+        }
+        rename(collection, std::move(now), std::move(others));
       }));
-}
-
-void Lists::store_changed(const std::string& collection, const wire::RecordPage& page, const std::vector<Listed>& now) {
-  ListPtr known;
-  {
-    MutexLock lock(mutex_);
-    known = lists_[collection].read;
-  }
-  if (!known) return;
-  std::unordered_map<std::string_view, std::size_t> places;
-  for (std::size_t at = 0; at < now.size(); ++at) places.emplace(now[at].id, at);
-  for (const Listed& item : *known) {
-    auto found = places.find(item.id);
-    if (found != places.end() && now[found->second] != item) context_.store(collection, page.records[found->second]);
-  }
 }
 
 void Lists::look_at(const std::string& collection, const std::vector<std::string>& ids) {

@@ -8,6 +8,8 @@ namespace playfs::content {
 namespace {
 /// Changes that are remembered until a reading has shown them.
 constexpr std::size_t kMostAwaited = 1'000;
+/// What has changed in an unread list is not known: its thread may have been another.
+const ListChange kAny{.is_any = true, .owners = {}};
 }  // namespace
 
 bool Lists::is_told(const std::string& collection) {
@@ -53,7 +55,7 @@ void Lists::heard(const wire::Change& change) {
     if (list.awaited.size() < kMostAwaited || list.awaited.contains(id)) list.awaited[id] = ++events_;
   }
   // Nobody reads it now, but the kernel may have a listing of it.
-  if (tells) tell(collection);
+  if (tells) tell(collection, kAny);
 }
 
 void Lists::bring_up() {
@@ -75,7 +77,7 @@ void Lists::bring_up(const std::string& collection) {
     if (is_read(list) || std::exchange(list.is_brought_up, true)) return;
     before = list.readings;
   }
-  get(collection, {}, context_.guarded([this, collection, before](const Result<ListPtr>&) {
+  update(collection, {}, context_.guarded([this, collection, before](const Result<void>&) {
     bool was_read = false;
     {
       MutexLock lock(mutex_);
@@ -84,7 +86,7 @@ void Lists::bring_up(const std::string& collection) {
       was_read = list.readings != before;
     }
     // The next reader asks again.
-    if (!was_read) return tell(collection);
+    if (!was_read) return tell(collection, kAny);
     // Events may have come meanwhile, and the reading may have begun before this one was wanted.
     if (context_.live.period() != 0) bring_up(collection);
   }));
@@ -97,7 +99,7 @@ void Lists::missed() {
     for (const auto& [collection, list] : lists_)
       if (list.read && !is_followed(list)) collections.push_back(collection);
   }
-  for (const std::string& collection : collections) tell(collection);
+  for (const std::string& collection : collections) tell(collection, kAny);
 }
 
 }  // namespace playfs::content

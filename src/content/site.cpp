@@ -32,7 +32,7 @@ Site::Site(remote::Client& client, cache::ObjectStore& objects, cache::RecordInd
     : parts_(new Parts{SiteContext{client, objects, records, executor, clock, events, options, client.site(),
                                    OutageWatch(client.site(), clock, events)}}) {
   parts_->heads.on_changed([this](const ProjectId&, const RevisionTreePtr&) { parts_->revisions.forget_absent(); });
-  parts_->lists.on_changed([this](const std::string& collection) {
+  parts_->lists.on_changed([this](const std::string& collection, const ListChange&) {
     if (collection == "revisions") parts_->revisions.forget_absent();
   });
 }
@@ -122,7 +122,18 @@ void Site::list(const std::string& collection, CancelToken cancel, Callback<List
 
 ListPtr Site::try_list(const std::string& collection) { return parts_->lists.known(collection); }
 
-ListPtr Site::try_list_as_read(const std::string& collection) { return parts_->lists.as_read(collection); }
+ListPtr Site::try_list_of(const std::string& collection, const std::string& owner) {
+  return parts_->lists.of(collection, owner);
+}
+
+ListPtr Site::try_list_of_as_read(const std::string& collection, const std::string& owner) {
+  return parts_->lists.of_as_read(collection, owner);
+}
+
+void Site::update_list(const std::string& collection, CancelToken cancel, Callback<void> done) {
+  parts_->news.begin();
+  parts_->lists.update(collection, cancel, std::move(done));
+}
 
 bool Site::is_list_whole(const std::string& collection) { return parts_->lists.is_whole(collection); }
 
@@ -137,7 +148,7 @@ void Site::follow_list(const std::string& collection) {
 
 void Site::names_were_shown(const std::string& collection) { parts_->lists.names_were_shown(collection); }
 
-void Site::on_list_changed(std::function<void(const std::string&)> changed) {
+void Site::on_list_changed(std::function<void(const std::string&, const ListChange&)> changed) {
   parts_->lists.on_changed(std::move(changed));
 }
 

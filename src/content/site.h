@@ -104,8 +104,14 @@ class Site {
   // the last known list is returned. Names longer than any path component are dropped.
   void list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done);
   [[nodiscard]] ListPtr try_list(const std::string& collection);
-  /// The same without what only we know to have been created: in the service's order, which does not change later.
-  [[nodiscard]] ListPtr try_list_as_read(const std::string& collection);
+  /// The same for callers that do not want all of a list: whether it is known, the records of it that belong to `owner`
+  /// (a thread's messages; nullptr: it is not known, or no longer), and the request. None of them costs what the rest
+  /// of the list has.
+  [[nodiscard]] bool is_list_known(const std::string& collection);
+  [[nodiscard]] ListPtr try_list_of(const std::string& collection, const std::string& owner);
+  void update_list(const std::string& collection, CancelToken cancel, Callback<void> done);
+  /// try_list_of() without what only we know to have been created: in the service's order, which does not change later.
+  [[nodiscard]] ListPtr try_list_of_as_read(const std::string& collection, const std::string& owner);
   /// Whether it has all records; otherwise its oldest ones did not fit `list_bytes`.
   [[nodiscard]] bool is_list_whole(const std::string& collection);
   [[nodiscard]] bool is_list_fresh(const std::string& collection);
@@ -118,7 +124,7 @@ class Site {
   /// Call when names of the list were shown: from time to time this reads one of its older pages for new names.
   void names_were_shown(const std::string& collection);
   /// `changed` runs when a known list has changed.
-  void on_list_changed(std::function<void(const std::string& collection)> changed);
+  void on_list_changed(std::function<void(const std::string& collection, const ListChange& change)> changed);
   /// Any record, for `records/`, `threads/` and the like. Immutable ones come from the cache; others are requested each
   /// time and returned as last seen if the service is away.
   void record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,13 @@ struct SeenHead {
 /// message's `project` is its thread.
 using Listed = cache::ListedRecord;
 using ListPtr = std::shared_ptr<const std::vector<Listed>>;
+
+/// Which records of a list have changed.
+struct ListChange {
+  bool is_any = false;           ///< of any owner
+  std::set<std::string> owners;  ///< Listed::project of those that changed, before and after
+  [[nodiscard]] bool touches(const std::string& owner) const { return is_any || owners.contains(owner); }
+};
 
 /// A record as it is stored: parsed, it may take thirty times the memory.
 struct RecordText {

@@ -4,9 +4,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/mutex.h"
+#include "content/types.h"
 #include "vfs/node.h"
 
 namespace playfs::vfs {
@@ -18,16 +20,23 @@ class Listings {
  public:
   explicit Listings(Mount& mount) : mount_(mount) {}
 
-  /// Call before the kernel gets a listing of `directory` that derives from the list of `collection`.
-  void given(const std::string& collection, const NodePtr& directory) PLAYFS_EXCLUDES(mutex_);
+  /// Call before the kernel gets a listing of `directory` that derives from the list of `collection`; of one whose
+  /// records are all of one owner, such as a thread's messages, with that.
+  void given(const std::string& collection, const NodePtr& directory, std::optional<std::string> owner = {})
+      PLAYFS_EXCLUDES(mutex_);
 
  private:
-  void changed(const std::string& collection) PLAYFS_EXCLUDES(mutex_);
+  struct Given {
+    std::weak_ptr<Node> directory;
+    std::optional<std::string> owner;  ///< nullopt: of any
+  };
+  using AllGiven = std::map<NodeId, Given>;
+  void changed(const std::string& collection, const content::ListChange& change) PLAYFS_EXCLUDES(mutex_);
 
   Mount& mount_;
   Mutex mutex_;
   bool begun_ PLAYFS_GUARDED_BY(mutex_) = false;
-  std::map<std::string, std::map<NodeId, std::weak_ptr<Node>>> given_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<std::string, AllGiven> given_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace playfs::vfs

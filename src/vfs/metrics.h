@@ -47,6 +47,8 @@ class Metrics {
   void count_error(Counted operation) { add(errors_[index(operation)], 1); }
   /// An operation that had to wait for a fetch.
   void count_waited(Counted operation) { add(waited_[index(operation)], 1); }
+  /// A growing file was rendered again because what it shows has changed, without being asked for.
+  void count_grown() { add(grown_, 1); }
   void count_bytes_read(std::uint64_t bytes) { add(bytes_read_, bytes); }
   void count_bytes_written(std::uint64_t bytes) { add(bytes_written_, bytes); }
 
@@ -59,7 +61,7 @@ class Metrics {
   static void add(Counter& counter, std::uint64_t value) { counter.fetch_add(value, std::memory_order_relaxed); }
 
   std::array<Counter, kCounted> operations_{}, errors_{}, waited_{};
-  Counter bytes_read_{0}, bytes_written_{0};
+  Counter bytes_read_{0}, bytes_written_{0}, grown_{0};
 };
 
 }  // namespace playfs::vfs

@@ -44,7 +44,6 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       spare_memory_([this](auto delay, Task task) { later(delay, std::move(task)); }, [] { malloc_trim(0); }),
       in_use_(std::make_unique<ProjectsInUse>(*this)),
       listings_(std::make_unique<Listings>(*this)),
-      messages_by_thread_(std::make_unique<ListedByOwner>()),
       requests_(std::make_unique<RequestsUnderWay>()),
       journal_(std::make_unique<RequestJournal>(options_.state_directory + kJournal, clock, random)),
       works_(std::make_unique<WorkTrees>(*this)),

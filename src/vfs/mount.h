@@ -31,7 +31,6 @@
 
 namespace playfs::vfs {
 
-class ListedByOwner;
 class Listings;
 class ProjectsInUse;
 class RequestJournal;
@@ -61,7 +60,6 @@ class Mount {
   WorkTrees& works() { return *works_; }
   ProjectsInUse& in_use() { return *in_use_; }
   Listings& listings() { return *listings_; }
-  ListedByOwner& messages_by_thread() { return *messages_by_thread_; }
   /// What is for the mount's agent.
   content::Inbox& inbox() { return inbox_; }
   content::InboxMarks& inbox_marks() { return inbox_marks_; }
@@ -118,7 +116,6 @@ class Mount {
   SpareMemory spare_memory_;
   std::unique_ptr<ProjectsInUse> in_use_;
   std::unique_ptr<Listings> listings_;
-  std::unique_ptr<ListedByOwner> messages_by_thread_;
   std::unique_ptr<RequestsUnderWay> requests_;
   std::unique_ptr<RequestJournal> journal_;
   std::unique_ptr<WorkTrees> works_;

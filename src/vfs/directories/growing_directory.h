@@ -3,18 +3,20 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "vfs/directories/followed_lists.h"
 #include "vfs/directories/virtual_directory.h"
 
 namespace playfs::vfs {
 
 class GrowingDirectory : public VirtualDirectory {
  public:
-  /// `files` are made of the lists of `collections`.
+  /// `files` are made of the lists of `collections`, or of one owner's records in them.
   GrowingDirectory(Mount& mount, NodePtr parent, std::string name, std::vector<std::string> files,
-                   std::vector<std::string> collections);
+                   std::vector<std::string> collections, std::optional<std::string> owner = {});
 
   void listed_anew() override;
 
@@ -29,20 +31,14 @@ class GrowingDirectory : public VirtualDirectory {
   Attempt<LookupResult> growing_file(const OperationPtr& op, const std::string& name, const std::string& text,
                                      std::uint64_t reading);
   /// Somebody looks at the files. Returns whether the lists were not being followed.
-  bool looked();
+  bool looked() { return lists_.looked(shared_from_this()); }
 
  private:
-  /// Keeps the lists current as long as somebody does.
-  void follow();
-  /// Has the lists read, as far as they may be outdated.
-  void read_if_old();
   void grow();
 
-  const std::vector<std::string> files_, collections_;
+  const std::vector<std::string> files_;
+  FollowedLists lists_;
   std::atomic<std::uint64_t> readings_ = 0;
-  std::atomic<SteadyTime> looked_at_{};
-  std::atomic<bool> follows_ = false;
-  std::atomic<bool> is_due_ = false;
 };
 
 }  // namespace playfs::vfs

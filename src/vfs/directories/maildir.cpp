@@ -10,7 +10,6 @@
 #include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/directories/maildir_box.h"
-#include "vfs/listings.h"
 #include "vfs/mount.h"
 #include "vfs/published/record_fetches.h"
 
@@ -19,13 +18,17 @@ namespace {
 
 /// Beside the work trees; the name of no project's, since those are percent-encoded.
 constexpr const char* kMarks = "/=maildir";
-/// How long the lists are kept current after the last look, if `refresh` is shorter.
-constexpr std::chrono::minutes kStillLooked{1};
 /// A lookup that was answered by a former list has arrived at the kernel by then.
 constexpr std::chrono::seconds kCrossing{2};
 /// Marks are synced together.
 constexpr std::chrono::seconds kBetweenSyncs{1};
 constexpr const char* kMarked = "marked";
+
+std::vector<std::string> collections_of(const std::string& folder) {
+  if (folder == kMail) return {"domain_mail"};
+  if (folder == kInbox) return {"messages", "threads", "domain_mail"};
+  return {"messages", "threads"};
+}
 
 std::string without_seen(std::string info) {
   std::erase_if(info, [](char flag) { return flag == 'S' || flag == 'T'; });
@@ -65,6 +68,7 @@ void MaildirsDirectory::tell_marks() {
 MaildirFolder::MaildirFolder(Mount& mount, NodePtr parent, std::string name, MaildirsPtr shared)
     : VirtualDirectory(mount, std::move(parent), std::move(name)),
       shared_(std::move(shared)),
+      followed_(mount, collections_of(this->name()), {}, [this] { read_marks(); }),
       changed_(mount.started()) {}
 
 MaildirsDirectory& MaildirFolder::above() const { return static_cast<MaildirsDirectory&>(*parent()); }
@@ -226,31 +230,6 @@ WallTime MaildirFolder::changed() const {
   return changed_;
 }
 
-void MaildirFolder::looked() {
-  looked_at_ = mount().clock().steady();
-  for (const std::string& collection : collections()) mount().site().follow_list(collection);
-  if (follows_.exchange(true)) return;
-  for (const std::string& collection : collections()) mount().listings().given(collection, shared_from_this());
-  follow();
-}
-
-void MaildirFolder::follow() {
-  mount().later(mount().options().refresh, [this, weak = weak_from_this()] {
-    auto self = weak.lock();
-    if (!self) return;
-    const auto idle = mount().clock().steady() - looked_at_.load();
-    if (idle > std::max<std::chrono::nanoseconds>(kStillLooked, 2 * mount().options().refresh)) {
-      follows_ = false;
-      return;
-    }
-    for (const std::string& list : collections())
-      if (!mount().site().is_list_fresh(list))
-        mount().site().list(list, mount().gate()->closing(), [](const Result<ListPtr>&) {});
-    read_marks();
-    follow();
-  });
-}
-
 void MaildirFolder::read_marks() {
   mount().disk().post([&mount = mount(), gate = mount().gate(), shared = shared_, weak = weak_from_this()] {
     const Status read = shared->marks.catch_up();
@@ -265,20 +244,15 @@ void MaildirFolder::read_marks() {
 }
 
 void MaildirFolder::listed_anew() {
-  if (is_due_.exchange(true)) return;
-  mount().soon([this, weak = weak_from_this()] {
-    auto self = weak.lock();
-    if (!self) return;
-    is_due_ = false;
-    if (follows_)
-      for (const std::string& collection : collections()) mount().listings().given(collection, self);
-    auto folder = std::static_pointer_cast<MaildirFolder>(self);
+  auto look = [this](bool) {
+    auto folder = std::static_pointer_cast<MaildirFolder>(shared_from_this());
     auto op = std::make_shared<Operation>(Caller());
     op->note(kGoesOn);
     drive<FolderLettersPtr>(
         mount(), Counted::list, op, [folder](const OperationPtr& by) { return folder->letters(by, true); },
         [folder] { return folder->path(); }, Reply<FolderLettersPtr>([folder](const Result<FolderLettersPtr>&) {}));
-  });
+  };
+  followed_.listed_anew(shared_from_this(), look);
 }
 
 }  // namespace playfs::vfs

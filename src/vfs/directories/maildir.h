@@ -16,6 +16,7 @@
 
 #include "vfs/control/letter_texts.h"
 #include "vfs/control/maildir_marks.h"
+#include "vfs/directories/followed_lists.h"
 #include "vfs/directories/virtual_directory.h"
 #include "vfs/published/list_fetches.h"
 
@@ -103,13 +104,13 @@ class MaildirFolder final : public VirtualDirectory {
   /// Another mount has changed marks.
   void marked(const MaildirMarks::Changes& changes) PLAYFS_EXCLUDES(mutex_);
   /// Somebody looks: keeps the lists current as long as somebody does.
-  void looked();
+  void looked() { followed_.looked(shared_from_this()); }
   [[nodiscard]] WallTime changed() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::uint64_t marks_version() const { return shared_->marks.version(); }
   /// By the lists as they are now.
   [[nodiscard]] LetterTexts::IsOfThread is_of_thread() const PLAYFS_EXCLUDES(mutex_);
   /// The lists that it is made of.
-  [[nodiscard]] std::vector<std::string> collections() const;
+  [[nodiscard]] const std::vector<std::string>& collections() const { return followed_.collections(); }
 
  protected:
   Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
@@ -141,16 +142,13 @@ class MaildirFolder final : public VirtualDirectory {
   /// Something is listed differently.
   void tell(const std::vector<Name>& outdated) PLAYFS_EXCLUDES(mutex_);
   void sync_soon();
-  void follow();
   void read_marks();
   [[nodiscard]] MaildirsDirectory& above() const;
 
   const MaildirsPtr shared_;
   Children letters_;
   std::atomic<bool> told_ = false;  ///< that older letters are left out
-  std::atomic<SteadyTime> looked_at_{};
-  std::atomic<bool> follows_ = false;
-  std::atomic<bool> is_due_ = false;
+  FollowedLists followed_;
   mutable Mutex mutex_;
   FolderLettersPtr known_ PLAYFS_GUARDED_BY(mutex_);
   bool is_sure_ PLAYFS_GUARDED_BY(mutex_) = false;

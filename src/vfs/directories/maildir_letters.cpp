@@ -32,12 +32,6 @@ LetterTexts::IsOfThread MaildirFolder::is_of_thread() const {
 
 bool MaildirFolder::is_inbox() const { return name() == kInbox; }
 
-std::vector<std::string> MaildirFolder::collections() const {
-  if (name() == kMail) return {"domain_mail"};
-  if (is_inbox()) return {"messages", "threads", "domain_mail"};
-  return {"messages", "threads"};
-}
-
 Attempt<FolderLettersPtr> MaildirFolder::letters(const OperationPtr& op, bool any_age) {
   if (!shared_->marks.is_read())
     return missing(on_disk(mount(), [shared = shared_] { return shared->marks.catch_up(); }));

@@ -59,7 +59,8 @@ Status complete_message(JsonObject& message) {
 }
 
 ThreadDirectory::ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)
-    : GrowingDirectory(mount, std::move(parent), std::move(name), {kForPeople, "messages.ndjson", kMbox}, {"messages"}),
+    : GrowingDirectory(mount, std::move(parent), std::move(name), {kForPeople, "messages.ndjson", kMbox}, {"messages"},
+                       thread),
       thread_(std::move(thread)) {}
 
 Attempt<ListedNames> ThreadDirectory::names(const OperationPtr&) {
@@ -108,18 +109,18 @@ Attempt<ThreadDirectory::ReadingPtr> ThreadDirectory::reading(const OperationPtr
   constexpr const char* kReading = "reading";
   if (auto made = op->held<Reading>(kReading)) return made;
   const std::uint64_t number = next_reading();
-  PLAYFS_ATTEMPT_CHECK(list_here(mount(), op, "messages"));
   // What we posted is shown in its place among what others did, or each would make a new file.
-  auto made = std::make_shared<const Reading>(Reading{number, mount().site().try_list_as_read("messages")});
+  PLAYFS_ATTEMPT(ListPtr messages, list_of_here_as_read(mount(), op, "messages", thread_));
+  auto made = std::make_shared<const Reading>(Reading{number, std::move(messages)});
   op->hold(kReading, made);
   return made;
 }
 
-Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& op, const ListPtr& list,
+Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& op, const ListPtr& messages,
                                                             content::Reduce reduce, std::size_t& older) {
   // Their text comes with the list: a page of it at a time is read again for changes of older ones.
   if (!op->noted(kGoesOn)) mount().site().names_were_shown("messages");
-  const std::vector<content::Listed> all = mount().messages_by_thread().of(list, thread_);
+  const std::vector<content::Listed>& all = *messages;
   const std::size_t most = all.size() - left_out(all.size(), all.size());
   std::vector<std::string> ids;
   for (std::size_t at = 0; at < most; ++at) ids.push_back(all[at].id);
@@ -150,7 +151,7 @@ Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std
                                                : known_part(mount(), op, "threads", thread_, of_thread));
   PLAYFS_ATTEMPT(const ReadingPtr of, reading(op));
   std::size_t older = 0;
-  PLAYFS_ATTEMPT(std::vector<RecordPartPtr> shown, newest(op, of->list, shown_in(name), older));
+  PLAYFS_ATTEMPT(std::vector<RecordPartPtr> shown, newest(op, of->messages, shown_in(name), older));
   if (older > 0 && !told_.exchange(true)) {
     std::string message = "shows only the newest " + std::to_string(shown.size()) + " messages of the thread; " +
                           std::to_string(older) + " older ones are left out";
@@ -174,9 +175,8 @@ MessagesDirectory::MessagesDirectory(Mount& mount, NodePtr parent, std::string n
     : VirtualDirectory(mount, std::move(parent), std::move(name)), thread_(std::move(thread)) {}
 
 Attempt<ListedNames> MessagesDirectory::names(const OperationPtr& op) {
-  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
-  return derived_.of(list, [this, &list](const std::vector<content::Listed>&) {
-    const std::vector<content::Listed> messages = mount().messages_by_thread().of(list, thread_);
+  PLAYFS_ATTEMPT(ListPtr list, list_of_here(mount(), op, "messages", thread_));
+  return derived_.of(list, [](const std::vector<content::Listed>& messages) {
     std::vector<ListedName> names;
     // Oldest first: new ones are added at the end.
     for (auto message = messages.rbegin(); message != messages.rend(); ++message) {

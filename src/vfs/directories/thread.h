@@ -26,17 +26,17 @@ class ThreadDirectory final : public GrowingDirectory {
   Attempt<LookupResult> growing(const OperationPtr& op, const std::string& name) override;
 
  private:
-  /// One reading of the list, which a text is made of.
+  /// One reading of the thread's part of the list, which a text is made of.
   struct Reading {
     std::uint64_t number = 0;  ///< a later one shows what is newer
-    ListPtr list;
+    ListPtr messages;
   };
   using ReadingPtr = std::shared_ptr<const Reading>;
 
   /// The same one for the whole operation.
   Attempt<ReadingPtr> reading(const OperationPtr& op);
   /// The newest that are shown, oldest first; `older`: how many before them are left out.
-  Attempt<std::vector<content::RecordPartPtr>> newest(const OperationPtr& op, const ListPtr& list,
+  Attempt<std::vector<content::RecordPartPtr>> newest(const OperationPtr& op, const ListPtr& messages,
                                                       content::Reduce reduce, std::size_t& older);
   Async<RequestAnswer> reply(OperationPtr op, std::string text);
 
@@ -55,6 +55,7 @@ class MessagesDirectory final : public VirtualDirectory {
   Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return "messages"; }
+  [[nodiscard]] std::optional<std::string> made_of_owner() const override { return thread_; }
 
  private:
   const std::string thread_;

@@ -149,7 +149,7 @@ mode_t VirtualDirectory::type_of(const std::string&) const { return S_IFDIR; }
 Attempt<void> VirtualDirectory::list(const OperationPtr& op, std::uint64_t offset, bool, const Emit& emit) {
   if (offset > 0) op->note(kGoesOn);
   const std::string collection = made_of();
-  if (!collection.empty()) mount().listings().given(collection, shared_from_this());
+  if (!collection.empty()) mount().listings().given(collection, shared_from_this(), made_of_owner());
   auto here = names(op);
   if (!here && here.error().fetch) {
     if (op->noted(kTooLong))

@@ -84,6 +84,8 @@ class VirtualDirectory : public Node {
   /// The collection that the names derive from: the kernel's listing is invalidated when that changes and when it gets
   /// old. Empty: the names are fixed.
   [[nodiscard]] virtual std::string made_of() const { return {}; }
+  /// Whose records those are, if all are one owner's.
+  [[nodiscard]] virtual std::optional<std::string> made_of_owner() const { return {}; }
   [[nodiscard]] virtual WallTime time() const;
   /// The inode number of a name's node.
   [[nodiscard]] virtual std::uint64_t ino_of(const std::string& name) const;

@@ -3,11 +3,8 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "base/mutex.h"
 #include "content/site.h"
 #include "vfs/attempt.h"
 
@@ -16,23 +13,16 @@ namespace playfs::vfs {
 class Mount;
 using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;
 
-/// Which records of a list belong to what: messages to their thread. Looks through a list once, whatever is asked of it
-/// afterwards. Thread-safe.
-class ListedByOwner {
- public:
-  /// Newest first.
-  [[nodiscard]] std::vector<content::Listed> of(const ListPtr& list, std::string_view owner) PLAYFS_EXCLUDES(mutex_);
-
- private:
-  Mutex mutex_;
-  ListPtr of_ PLAYFS_GUARDED_BY(mutex_);
-  std::unordered_map<std::string_view, std::vector<std::uint32_t>> places_ PLAYFS_GUARDED_BY(mutex_);  ///< into `of_`
-};
-
 /// Requested once per operation; the last known list if the service is unreachable or slow.
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection);
 /// Like list_here(), but accepts a list requested within the last `refresh`.
 Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::string& collection);
+/// Of list_here(), the records of one owner: a thread's messages. Costs nothing for those of others.
+Attempt<ListPtr> list_of_here(Mount& mount, const OperationPtr& op, const std::string& collection,
+                              const std::string& owner);
+/// The same without what only this mount knows to have been created.
+Attempt<ListPtr> list_of_here_as_read(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                      const std::string& owner);
 /// The last known list, of any age; fetched only if there is none.
 Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::string& collection);
 

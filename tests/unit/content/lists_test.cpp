@@ -82,7 +82,7 @@ TEST_F(ListsTest, ACreatedRecordIsListedAtOnceAndOnlyOnce) {
   put_projects(0, 3);
   list();
   std::vector<std::string> changed;
-  site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
+  site_->on_list_changed([&](const std::string& collection, const ListChange&) { changed.push_back(collection); });
   put_projects(3, 150);  // of other projects, more than a page
   put_project("own", "");
   site_->learn("projects",

@@ -108,7 +108,7 @@ TEST_F(NewsTest, ABurstCostsOneRequest) {
   service_.put("messages", "m0", {{"thread", "t"}});
   read_list("messages");
   std::vector<std::string> changed;
-  site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
+  site_->on_list_changed([&](const std::string& collection, const ListChange&) { changed.push_back(collection); });
   service_.forget_requests();
   std::string events;
   for (int i = 1; i <= 50; ++i) {
@@ -150,7 +150,7 @@ TEST_F(NewsTest, AListThatNobodyShowsIsNotRead) {
   read_list("messages");
   pass(6min);
   std::vector<std::string> changed;
-  site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
+  site_->on_list_changed([&](const std::string& collection, const ListChange&) { changed.push_back(collection); });
   service_.forget_requests();
   service_.put("messages", "m", {{"thread", "t"}});
   tell(change("messages", "m") + change("messages", "m2"));
@@ -187,7 +187,7 @@ TEST_F(NewsTest, WhatWePostedIsReadOnceForItsPlace) {
     return all;
   };
   EXPECT_THAT(ids(site_->try_list("messages")), ElementsAre("own", "first"));
-  EXPECT_THAT(ids(site_->try_list_as_read("messages")), ElementsAre("first"));
+  EXPECT_THAT(ids(site_->try_list_of_as_read("messages", "t")), ElementsAre("first"));
   EXPECT_FALSE(site_->is_list_told("messages"));
   Answer<ListPtr> next;
   site_->list("messages", {}, next.callback());
@@ -197,7 +197,7 @@ TEST_F(NewsTest, WhatWePostedIsReadOnceForItsPlace) {
   run();
   EXPECT_EQ(service_.requests("messages?"), 2);
   EXPECT_THAT(ids(*next), ElementsAre("own", "before", "first")) << "a list that was asked for afterwards has it";
-  EXPECT_THAT(ids(site_->try_list_as_read("messages")), ElementsAre("own", "before", "first"));
+  EXPECT_THAT(ids(site_->try_list_of_as_read("messages", "t")), ElementsAre("own", "before", "first"));
   EXPECT_TRUE(site_->is_list_told("messages"));
 }
 
@@ -306,7 +306,7 @@ TEST_F(NewsTest, AResetMakesEverythingUnknownAndReadsWhatIsShown) {
   put_project("p", "r2");
   service_.forget_requests();
   std::vector<std::string> changed, heard;
-  site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
+  site_->on_list_changed([&](const std::string& collection, const ListChange&) { changed.push_back(collection); });
   site_->on_record_changed(
       [&](const std::string& collection, const std::string&, const std::string&) { heard.push_back(collection); });
   tell("id: x.1\nevent: reset\ndata: {}\n\n");
@@ -344,7 +344,7 @@ TEST_F(NewsTest, AListThatCannotBeReadIsAskedForByItsNextReader) {
   go_live();
   read_list("messages");
   std::vector<std::string> changed;
-  site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
+  site_->on_list_changed([&](const std::string& collection, const ListChange&) { changed.push_back(collection); });
   service_.forget_requests();
   service_.away = true;
   tell(change("messages", "m"));
