@@ -158,7 +158,7 @@ class Lists {
   void date(const std::string& collection, std::span<Listed> read);
 
   /// Bytes of the part of a list that is loaded first: more than the anchors of an update.
-  static constexpr std::size_t kPart = 512 << 10;
+  static constexpr std::size_t kPart = 384 << 10;
   static constexpr std::size_t kMostByOwner = 8 << 20;  ///< bytes
   static constexpr int kPageSize = remote::kMostInPage;
   static std::size_t bytes_of(const std::vector<Listed>& items);
