@@ -8,6 +8,7 @@
 #include "app/command_registry.h"
 #include "app/commands/commands.h"
 #include "app/manual.h"
+#include "app/mistyped_command.h"
 
 namespace playfs::app {
 
@@ -113,6 +114,7 @@ class Parser {
       return Help{app_.help()};
     } catch (const CLI::ParseError& error) {
       Error usage{ErrorCode::invalid_argument, error.what(), help_command()};
+      if (auto meant = mistyped_command(app_, argv)) usage = *std::move(meant);
       return UsageError{wants_json, std::move(usage)};
     }
     if (generate_ == "man") return Help{manual_of(commands(), options_of(app_))};

@@ -234,6 +234,23 @@ TEST_F(Commands, SayWhichExitCode) {
   import_garden();
   EXPECT_EQ(run({}).code, 2);
   EXPECT_EQ(run({"ls", "--nonsense"}).code, 2);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistyped = {
+      {{"psot", "ID"}, "post"},
+      {{"thread", "lsit", "--kind", "help"}, "list"},
+      {{"--site", "x", "stauts"}, "status"},
+      {{"publsh"}, "publish"},
+      {{"mail", "--json", "shw"}, "show"}};
+  for (const auto& [words, meant] : mistyped) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE((ran.out + ran.err).find("did you mean '" + meant + "'?"), std::string::npos) << ran.out << ran.err;
+  }
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"clone", "ID"}, {"x"}, {"thread", "clone"}, {"post", "--mesage", "x"}, {"thread"}}) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err.find("did you mean"), std::string::npos) << ran.err;
+  }
   EXPECT_EQ(run({"commit"}).code, 2) << "no message";
   EXPECT_EQ(run({"mount", "ftp://example.org", "."}).code, 2);
   EXPECT_EQ(run({"ls", "desert"}).code, 5);
