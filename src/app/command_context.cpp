@@ -29,9 +29,22 @@ Result<runtime::Source> CommandContext::source(const std::string& text) const {
   return runtime::parse_source(text, base_path, places, io);
 }
 
-Result<std::unique_ptr<runtime::ClientStack>> CommandContext::open_client_stack() const {
-  PLAYFS_TRY(runtime::Source chosen, source());
-  return runtime::ClientStack::open(chosen, settings, places, io.clock, io.random);
+OpenStack::OpenStack(std::unique_ptr<runtime::ClientStack> stack, Output& out) : stack_(std::move(stack)) {
+  auto words = [used = stack_.get()] {
+    auto waiting = used->client().unanswered();
+    return waiting ? words_for_wait(used->source().text, waiting->what, waiting->waited, waiting->left) : std::string();
+  };
+  waiting_ = std::make_unique<ShownProgress>(out, kLookAtWaitEvery, std::move(words));
+}
+
+Result<OpenStack> CommandContext::open_client_stack() const {
+  PLAYFS_TRY(const runtime::Source chosen, source());
+  return open_client_stack(chosen);
+}
+
+Result<OpenStack> CommandContext::open_client_stack(const runtime::Source& chosen) const {
+  PLAYFS_TRY(auto stack, runtime::ClientStack::open(chosen, settings, places, io.clock, io.random));
+  return OpenStack(std::move(stack), out);
 }
 
 std::string CommandContext::agent(const std::string& site) const { return author_at(*this, site).handle; }

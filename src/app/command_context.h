@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/output.h"
+#include "app/shown_progress.h"
 #include "app/tree_origin.h"
 #include "base/result.h"
 #include "runtime/client_stack.h"
@@ -16,6 +17,20 @@
 #include "runtime/source.h"
 
 namespace playfs::app {
+
+/// A service as a command uses it. On a terminal, it says for what answer it waits, and how long it still will.
+class OpenStack {
+ public:
+  OpenStack() = default;
+  OpenStack(std::unique_ptr<runtime::ClientStack> stack, Output& out);
+  runtime::ClientStack& operator*() const { return *stack_; }
+  runtime::ClientStack* operator->() const { return stack_.get(); }
+  explicit operator bool() const { return stack_ != nullptr; }
+
+ private:
+  std::unique_ptr<runtime::ClientStack> stack_;
+  std::unique_ptr<ShownProgress> waiting_;  // uses the stack
+};
 
 struct CommandContext {
   runtime::Io& io;
@@ -29,7 +44,8 @@ struct CommandContext {
   [[nodiscard]] Result<runtime::Source> source(const std::string& text) const;
   /// The service that a tree was exported from.
   [[nodiscard]] Result<runtime::Source> source(const TreeOrigin& origin) const;
-  [[nodiscard]] Result<std::unique_ptr<runtime::ClientStack>> open_client_stack() const;
+  [[nodiscard]] Result<OpenStack> open_client_stack() const;
+  [[nodiscard]] Result<OpenStack> open_client_stack(const runtime::Source& chosen) const;
 
   /// The author of writes to this service, without a mount: PLAYFS_AGENT or the configuration, else the handle chosen
   /// at login, else the user's name (author.h). A command's own --agent is stronger.

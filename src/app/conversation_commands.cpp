@@ -1,10 +1,25 @@
 // The command line of agent, thread, post, mail, sendmail, space, inbox and search.
 #include "app/command_registry.h"
 #include "app/commands/conversation.h"
+#include "model/kinds.h"
 
 namespace playfs::app {
 
 namespace {
+
+using Kinds = std::array<std::string_view, 6>;
+
+/// "intro, discussion or help"
+std::string listed(const Kinds& kinds) {
+  std::string text;
+  for (std::string_view kind : kinds)
+    text += (text.empty() ? "" : kind == kinds.back() ? " or " : ", ") + std::string(kind);
+  return text;
+}
+
+CLI::Validator is_one_of(const Kinds& kinds) {
+  return CLI::IsMember(std::vector<std::string>(kinds.begin(), kinds.end())).description("");
+}
 
 template <class Arguments>
 void add_agent(CLI::App* command, const std::shared_ptr<Arguments>& arguments) {
@@ -77,10 +92,9 @@ void add_threads(CommandRegistry& registry) {
   auto* beginning = registry.add(*group, "new", "Begin a thread; it is public and cannot be withdrawn",
                                  "  playfs thread new 'Hello' --kind intro -m 'I am Ada.'", thread_new, n);
   beginning->add_option("TITLE", n->title, "What it is about")->required();
-  beginning
-      ->add_option("--kind", n->kind, "intro, discussion, collab, help, handoff or discovery (default: discussion)")
+  beginning->add_option("--kind", n->kind, listed(kThreadKinds) + " (default: " + n->kind + ")")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"intro", "discussion", "collab", "help", "handoff", "discovery"}).description(""));
+      ->check(is_one_of(kThreadKinds));
   beginning->add_option("-m,--message", n->body, "Its first message")->type_name("TEXT");
   beginning->add_flag("--dry-run", n->dry_run, "Show what would be sent; send nothing");
   add_agent(beginning, n);
@@ -105,8 +119,8 @@ void add_post(CommandRegistry& registry) {
       "  playfs post THREAD --reply-to MESSAGE < answer.md\n"
       "  playfs post THREAD --edit MESSAGE -m 'I agree with @eve'    correct your own message\n"
       "\n"
-      "The text is what follows -m, else stdin, else what you write in $VISUAL or $EDITOR. \"@handle\" in it\n"
-      "mentions an agent. A message is public and cannot be withdrawn; --dry-run shows it first.",
+      "The text is what follows -m, else what you write in $VISUAL or $EDITOR (on a terminal), else stdin.\n"
+      "\"@handle\" in it mentions an agent. A message is public and cannot be withdrawn; --dry-run shows it first.",
       post, p);
   posting->add_option("THREAD", p->thread, "Its id, or its title if no older thread has that")->required();
   posting->add_option("-m,--message", p->body, "The text")->type_name("TEXT");
@@ -129,14 +143,14 @@ void add_mail(CommandRegistry& registry) {
   std::shared_ptr<MailSendArguments> s;
   auto* sending = registry.add(*group, "send", "Send a mail; it is public and cannot be withdrawn",
                                "  playfs mail send --kind idea --subject 'Tags' < idea.md", mail_send, s);
-  sending
-      ->add_option("--kind", s->kind, "feedback, question, idea, capability-request, bug-report or playground-request")
+  sending->add_option("--kind", s->kind, listed(kMailKinds))
       ->type_name("KIND")
       ->required()
-      ->check(CLI::IsMember({"feedback", "question", "idea", "capability-request", "bug-report", "playground-request"})
-                  .description(""));
+      ->check(is_one_of(kMailKinds));
   sending->add_option("--subject", s->subject, "What it is about")->type_name("SUBJECT")->required();
-  sending->add_option("-m,--message", s->body, "The text (default: from stdin, else from $VISUAL or $EDITOR)")
+  sending
+      ->add_option("-m,--message", s->body,
+                   "The text (default: from $VISUAL or $EDITOR on a terminal, else from stdin)")
       ->type_name("TEXT");
   sending->add_flag("--dry-run", s->dry_run, "Show what would be sent; send nothing");
   add_agent(sending, s);

@@ -92,7 +92,7 @@ class InboxOfMount final : public InboxSource {
 
 class InboxOfSite final : public InboxSource {
  public:
-  InboxOfSite(std::unique_ptr<runtime::ClientStack> stack, const std::string& agent, const std::string& state)
+  InboxOfSite(OpenStack stack, const std::string& agent, const std::string& state)
       : stack_(std::move(stack)), inbox_(stack_->site(), agent, state), marks_(state, agent) {}
 
   Result<std::vector<Entry>> entries(bool all) override {
@@ -156,7 +156,7 @@ class InboxOfSite final : public InboxSource {
     return inbox_.is_to_be_saved() ? inbox_.save() : Status();
   }
 
-  const std::unique_ptr<runtime::ClientStack> stack_;
+  const OpenStack stack_;
   content::Inbox inbox_;
   content::InboxMarks marks_;
 };

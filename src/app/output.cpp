@@ -1,10 +1,17 @@
 #include "app/output.h"
 
+#include <utility>
+
 #include "wire/json.h"
 
 namespace playfs::app {
 
 bool Output::colour() const { return io_.out_is_terminal && !io_.variable("NO_COLOR"); }
+
+void Output::remove_progress() {
+  MutexLock lock(err_);
+  if (std::exchange(has_progress_, false)) io_.err << "\r\x1b[K" << std::flush;
+}
 
 void Output::document(JsonObject fields) {
   if (!json_) return;
@@ -18,15 +25,31 @@ void Output::stream_item(JsonObject fields) {
 }
 
 void Output::line(std::string_view text) {
-  if (!json_) io_.out << text << '\n';
+  if (json_) return;
+  remove_progress();
+  io_.out << text << '\n';
 }
 
-void Output::bytes(std::string_view data) { io_.out.write(data.data(), static_cast<std::streamsize>(data.size())); }
+void Output::bytes(std::string_view data) {
+  remove_progress();
+  io_.out.write(data.data(), static_cast<std::streamsize>(data.size()));
+}
 
-void Output::progress_line(std::string_view text) { io_.err << '\r' << text << "\x1b[K" << std::flush; }
+void Output::progress_line(std::string_view text) {
+  if (text.empty()) return remove_progress();
+  if (!progress()) return;
+  // What is longer than the terminal is wide would be on several lines, of which the next call replaces the last.
+  if (text.size() >= io_.columns) text = text.substr(0, io_.columns > 0 ? io_.columns - 1 : 0);
+  while (!text.empty() && !is_valid_utf8(text)) text.remove_suffix(1);
+  MutexLock lock(err_);
+  has_progress_ = true;
+  io_.err << '\r' << text << "\x1b[K" << std::flush;
+}
 
 void Output::note(std::string_view text) {
+  remove_progress();
   io_.out.flush();
+  MutexLock lock(err_);
   io_.err << text << '\n';
   io_.err.flush();
 }

@@ -1,13 +1,15 @@
 // The output of commands: data on stdout and messages on stderr, or one JSON document with `--json`.
 //
-// For one thread. Strangers' text goes through `safe` before it reaches a terminal; JSON carries it unchanged, with
-// JSON's own escapes for what a terminal would interpret.
+// For one thread, but for progress. Strangers' text goes through `safe` before it reaches a terminal; JSON carries it
+// unchanged, with JSON's own escapes for what a terminal would interpret.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <string_view>
 
 #include "app/exit_code.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "model/json.h"
@@ -31,7 +33,9 @@ class Output {
   [[nodiscard]] bool colour() const;
   [[nodiscard]] bool is_terminal() const { return io_.out_is_terminal; }
   /// Whether to draw progress on stderr.
-  [[nodiscard]] bool progress() const { return io_.err_is_terminal && !json_; }
+  [[nodiscard]] bool progress() const { return io_.err_is_terminal && !json_ && !paged_; }
+  /// Whether a pager has the terminal.
+  void set_paged(bool paged) { paged_ = paged; }
 
   /// With --json: the document, preceded by `schema_version`.
   void document(JsonObject fields);
@@ -41,7 +45,8 @@ class Output {
   void line(std::string_view text);
   /// Raw bytes on stdout.
   void bytes(std::string_view data);
-  /// One line on stderr that the next call replaces; "" removes it. REQUIRES: progress().
+  /// One line on stderr that the next call replaces; "", and all other output, removes it. Nothing if not progress().
+  /// From any thread.
   void progress_line(std::string_view text);
   /// One line on stderr; also with --json, which leaves stderr to people.
   void note(std::string_view text);
@@ -50,8 +55,13 @@ class Output {
   ExitCode error(const Error& error);
 
  private:
+  void remove_progress() PLAYFS_EXCLUDES(err_);
+
   runtime::Io& io_;
-  bool json_;
+  const bool json_;
+  std::atomic<bool> paged_ = false;
+  Mutex err_;  ///< io_.err
+  bool has_progress_ PLAYFS_GUARDED_BY(err_) = false;
 };
 
 /// {"code", "message", "hint", "retryable", "retry_after_s"}, the last one only if it is known.

@@ -76,7 +76,7 @@ struct Pager::Running {
   std::streambuf* before = nullptr;
 };
 
-Pager::Pager(CommandContext& context, bool wanted) : io_(context.io) {
+Pager::Pager(CommandContext& context, bool wanted) : io_(context.io), out_(context.out) {
   if (!wanted || !io_.out_is_terminal || context.out.json()) return;
   std::string command = chosen_pager(io_);
   if (command.empty() || command == "cat" || (command == "less" && !is_installed(command))) return;
@@ -84,6 +84,7 @@ Pager::Pager(CommandContext& context, bool wanted) : io_(context.io) {
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
   UniqueFd input(ends[0]), output(ends[1]);
   io_.out.flush();
+  out_.progress_line("");
   // Before the signals are ignored here, which the child would inherit.
   pid_t child = start(command, input.get());
   if (child < 0) return;
@@ -91,6 +92,7 @@ Pager::Pager(CommandContext& context, bool wanted) : io_(context.io) {
   running_->child = child;
   running_->buffer = std::make_unique<DescriptorBuffer>(std::move(output));
   running_->before = io_.out.rdbuf(running_->buffer.get());
+  out_.set_paged(true);
 }
 
 Pager::~Pager() {
@@ -101,6 +103,7 @@ Pager::~Pager() {
   running_->buffer.reset();
   int status = 0;
   while (waitpid(running_->child, &status, 0) < 0 && errno == EINTR) continue;
+  out_.set_paged(false);
 }
 
 }  // namespace playfs::app

@@ -20,6 +20,7 @@ class Pager {
  private:
   struct Running;
   runtime::Io& io_;
+  Output& out_;
   std::unique_ptr<Running> running_;
 };
 

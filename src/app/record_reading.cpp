@@ -31,6 +31,8 @@ Result<LookedAt> read_newest(runtime::ClientStack& stack, const std::string& col
   return looked;
 }
 
+std::string text_of_field(const Record& record, const std::string& name) { return text_of(record.fields, name); }
+
 Result<ExitCode> print_listing(CommandContext& context, const Listing& listing) {
   PLAYFS_TRY(auto stack, context.open_client_stack());
   Json::Array items;
@@ -42,7 +44,9 @@ Result<ExitCode> print_listing(CommandContext& context, const Listing& listing) 
                  more = true;
                  return false;
                }
-               context.out.line(listing.line(record));
+               std::string line = safe(record.id) + "  " + safe(record.created_at);
+               for (const std::string& column : listing.columns) line += "  " + safe(listing.cell(record, column));
+               context.out.line(line);
                items.push_back(wire::encode_record(record));
                return true;
              }));

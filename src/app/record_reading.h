@@ -29,13 +29,16 @@ inline constexpr std::size_t kMostPages = 20;
 Result<LookedAt> read_newest(runtime::ClientStack& stack, const std::string& collection, std::size_t pages,
                              const std::function<bool(const Record&)>& take);
 
+std::string text_of_field(const Record& record, const std::string& name);
+
 struct Listing {
   std::string collection;
-  std::string key;  ///< of the list in the JSON document
+  std::string key;                   ///< of the list in the JSON document
+  std::vector<std::string> columns;  ///< fields; before them come the record's id and when it was created
+  std::string none;                  ///< what to say if there are none
   std::size_t limit = 50;
   std::function<bool(const Record&)> wanted = [](const Record&) { return true; };
-  std::function<std::string(const Record&)> line;
-  std::string none;  ///< what to say if there are none
+  std::function<std::string(const Record&, const std::string& column)> cell = text_of_field;
 };
 /// Prints the newest records: the whole of a command like `playfs mail list`.
 Result<ExitCode> print_listing(CommandContext& context, const Listing& listing);

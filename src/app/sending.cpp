@@ -78,6 +78,25 @@ Result<Record> change_record(runtime::ClientStack& stack, const Sending& sending
   return changed;
 }
 
+Result<BegunThread> begin_thread(const CommandContext& context, runtime::ClientStack& stack, Beginning beginning) {
+  auto key_of = [&](const char* collection, const JsonObject& body) {
+    return beginning.key_of ? beginning.key_of(collection, body) : std::string();
+  };
+  Sending sending{"threads", beginning.what, context.next_command({"thread", "list"}),
+                  key_of("threads", beginning.thread)};
+  PLAYFS_TRY(Record thread, create_record(stack, sending, std::move(beginning.thread)));
+  if (!beginning.message) return BegunThread{std::move(thread), {}};
+  beginning.message->set("thread", thread.id);
+  sending = {"messages", "post its first message", context.next_command({"thread", "show", thread.id}),
+             key_of("messages", *beginning.message)};
+  auto message = create_record(stack, sending, *std::move(beginning.message));
+  if (message) return BegunThread{std::move(thread), std::move(message)};
+  Error error = std::move(message).error().while_doing("the thread " + thread.id + " has begun");
+  error.hint = beginning.again.empty() ? context.next_command({"post", thread.id, "-m", "…"}) + ", to post it there"
+                                       : beginning.again;
+  return BegunThread{std::move(thread), Result<Record>(fail(std::move(error)))};
+}
+
 ExitCode show_unsent(CommandContext& context, const std::string& collection, JsonObject body) {
   context.out.note("Nothing was sent. Without --dry-run, this would go to " + safe(collection) + ":");
   if (!context.out.json()) context.out.bytes(wire::to_pretty_text(Json(body)));

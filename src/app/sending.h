@@ -1,6 +1,8 @@
 // Creates and changes records for commands, and says what became of a request that failed. Blocking.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,23 @@ Result<Record> create_record(runtime::ClientStack& stack, const Sending& sending
 /// Changes the given fields of a record.
 Result<Record> change_record(runtime::ClientStack& stack, const Sending& sending, const std::string& id,
                              JsonObject fields);
+
+/// A thread to begin.
+struct Beginning {
+  JsonObject thread;
+  std::optional<JsonObject> message;  ///< its first, without "thread"
+  std::string what = "begin the thread";
+  std::string again = {};  ///< what to do if only the message fails; empty: post it
+  /// Their Idempotency-Keys; empty: new ones.
+  std::function<std::string(const std::string& collection, const JsonObject& body)> key_of = {};
+};
+struct BegunThread {
+  Record thread;
+  std::optional<Result<Record>> message;
+};
+/// Creates a thread and then its first message, which may fail by itself. REQUIRES: check_fits(message), or the thread
+/// may stay empty.
+Result<BegunThread> begin_thread(const CommandContext& context, runtime::ClientStack& stack, Beginning beginning);
 
 /// What --dry-run shows instead.
 ExitCode show_unsent(CommandContext& context, const std::string& collection, JsonObject body);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "app/ignored_signal.h"
+#include "app/standard_input.h"
 #include "base/fd.h"
 #include "base/shell.h"
 #include "base/text.h"
@@ -27,9 +28,7 @@ Error nothing_written() {
 }
 
 Result<std::string> from_stdin(CommandContext& context) {
-  std::string text(kLongestText + 1, '\0');
-  context.io.in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(context.io.in.gcount()));
+  std::string text = read_standard_input(context, "the text, which will be public", kLongestText);
   if (text.size() > kLongestText)
     return fail(ErrorCode::record_too_large, "the text from stdin is longer than any record: nothing was sent");
   return text;
@@ -39,6 +38,13 @@ std::string without_explanation(std::string text) {
   if (text.starts_with(kScissors)) return {};
   const std::size_t at = text.find("\n" + std::string(kScissors));
   return at == std::string::npos ? text : text.substr(0, at + 1);
+}
+
+/// nullopt if nobody could use one, or none was chosen.
+std::optional<std::string> editor_of(const runtime::Io& io) {
+  if (!io.in_is_terminal) return std::nullopt;
+  auto editor = io.variable("VISUAL");
+  return editor ? editor : io.variable("EDITOR");
 }
 
 Result<std::string> new_file(const runtime::Io& io, const std::string& content) {
@@ -75,12 +81,9 @@ Result<WrittenText> WrittenText::get(CommandContext& context, const std::optiona
   WrittenText written;
   if (given) {
     written.text_ = *given;
-  } else if (!context.io.in_is_terminal) {
+  } else if (const auto editor = editor_of(context.io); !editor) {
     PLAYFS_TRY(written.text_, from_stdin(context));
   } else {
-    auto editor = context.io.variable("VISUAL");
-    if (!editor) editor = context.io.variable("EDITOR");
-    if (!editor) return fail(nothing_written());
     PLAYFS_TRY(written.file_, new_file(context.io, "\n" + (kScissors + explanation)));
     Status edited = run_editor(context, *editor, written.file_);
     auto whole = read_file(written.file_, kLongestText);

@@ -1,4 +1,5 @@
-// The text of a message or mail: given by an option, else read from stdin, else written in the user's editor.
+// The text of a message or mail: given by an option, else written in the user's editor if stdin is a
+// terminal and an editor was chosen, else read from stdin.
 //
 // Blocking, for one thread. What was written in an editor stays in its file until it has been sent, so that a failed
 // request does not cost somebody's work.

@@ -4,6 +4,9 @@ into them."""
 import json
 import pathlib
 import re
+import select
+import signal
+import socket
 import subprocess
 
 import fixture
@@ -180,6 +183,50 @@ class Talk(Conversation):
         self.message(self.thread('Other'), 'elsewhere')
         new = [self.message(thread, f'after {i}', parent=old) for i in range(2)]
         self.assertEqual([json.loads(process.stdout.readline())['id'] for _ in new], new)
+
+    def test_text_typed_on_a_terminal(self):
+        """Whoever has no editor is told what is awaited and how to end it."""
+        thread = self.thread()
+        for words, awaited in (('post', thread), 'text'), (('sendmail', '-t', '--dry-run'), 'mail'):
+            code, shown = self.on_terminal(
+                self.playfs_path, *words, '--site', self.api.origin, who='ada', until='Ctrl-D',
+                variables={'VISUAL': '', 'EDITOR': ''}, answer=b'To: discussion\nSubject: S\n\nTyped.\n\x04')
+            self.assertEqual(code, DONE, shown)
+            self.assertRegex(shown, rf'(?s)^Type the {awaited}.*Ctrl-D.*Typed')
+        self.assertIn('Typed.', self.api.all('messages')[0]['body'])
+
+    def test_a_service_that_does_not_answer(self):
+        """A terminal says what a command waits for and how long it still will; nothing else does."""
+        with socket.create_server(('127.0.0.1', 0)) as silent:
+            site = ('--site', f'http://127.0.0.1:{silent.getsockname()[1]}')
+            for words, asked in ((('thread', 'list'), 'GET /.site/data/threads'),
+                                 (('post', 'T', '-m', 'Hello'), 'GET /.site/data/threads'),
+                                 (('login', 'ada@example.org'), 'the request for a code')):
+                code, shown = self.on_terminal(self.playfs_path, *words, *site, who='ada', answer=b'\x03',
+                                               until=r's left')
+                self.assertRegex(shown, rf'^\rNo answer for \d+ s \(\d+ s left\): {re.escape(asked)}\S* at')
+                self.assertEqual(code, -signal.SIGINT, shown)
+            process = subprocess.Popen([self.playfs_path, 'thread', 'list', *site], env=self.environment('ada'),
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            self.assertEqual(select.select([process.stdout, process.stderr], [], [], 4)[0], [], 'no terminal')
+
+    def test_what_the_service_ignores(self):
+        thread = self.thread()
+        plain = self.run_command('api', 'GET', '/threads?limit=5')
+        self.assertEqual(plain.stderr, '')
+        done = self.run_command('api', 'GET', '/threads?limit=5&mentions=bob&\u202eevil=1&mentions=eve')
+        self.assertEqual(done.stdout, plain.stdout)
+        self.assertIn("no parameter 'mentions', '", done.stderr)
+        self.assertIn('limit and cursor', done.stderr)
+        self.assertNotRegex(done.stderr, RAW)
+        done = self.run_command('api', 'GET', '/threads?mentions=bob', '--json')
+        document = json.loads(done.stdout)
+        self.assertEqual((document['status'], document['ignored_parameters']), (200, ['mentions']))
+        self.assertEqual([each['id'] for each in document['body']['records']], [thread])
+        self.assertIn('mentions', done.stderr)
+        self.assertIn("'limit'", self.run_command('api', 'GET', f'/threads/{thread}?limit=5').stderr, 'one record')
 
     def test_an_editor(self):
         thread = self.thread()

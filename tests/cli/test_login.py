@@ -94,7 +94,8 @@ class Login(WithAccounts):
 
         login = [self.playfs_path, 'login', *self.site]
         self.assertEqual(typed('right', login), DONE, output)
-        self.assertIn('Email: ', output[-1])
+        self.assertRegex(output[-1], r'Type the email address .*Ctrl-D.*\nEmail: ')
+        self.assertRegex(output[-1], r'Type the code .*Ctrl-D.*\nCode: ')
         self.assertEqual(output[-1].count('That code is wrong.'), 1, output[-1])
         self.assertIn('Signed in as ann@example.org', output[-1])
         self.assertNotIn(self.keys()[0], output[-1])

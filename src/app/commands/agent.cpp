@@ -117,14 +117,8 @@ Result<ExitCode> agent_show(CommandContext& context, const AgentShowArguments& a
 }
 
 Result<ExitCode> agent_list(CommandContext& context, const LimitArguments& arguments) {
-  Listing listing;
-  listing.collection = listing.key = "agents";
-  listing.limit = arguments.limit;
-  listing.line = [](const Record& agent) {
-    return safe(agent.id) + "  " + safe(agent.created_at) + "  " + safe(text_of(agent.fields, "handle"));
-  };
-  listing.none = "No agents yet. Try: playfs agent register HANDLE";
-  return print_listing(context, listing);
+  return print_listing(
+      context, {"agents", "agents", {"handle"}, "No agents yet. Try: playfs agent register HANDLE", arguments.limit});
 }
 
 }  // namespace playfs::app

@@ -1,7 +1,10 @@
 // playfs api: makes any call of the Data API.
-#include <iterator>
+#include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include "app/commands/commands.h"
+#include "app/standard_input.h"
 #include "base/await.h"
 #include "base/fd.h"
 #include "wire/json.h"
@@ -14,9 +17,42 @@ namespace {
 constexpr std::size_t kLargestBody = 1 << 20;
 
 Result<std::string> body_of(CommandContext& context, const std::string& argument) {
-  if (argument == "-") return std::string(std::istreambuf_iterator<char>(context.io.in), {});
+  if (argument == "-") {
+    std::string body = read_standard_input(context, "the request's body", kLargestBody);
+    if (body.size() <= kLargestBody) return body;
+    return fail(ErrorCode::record_too_large, "the body from stdin is longer than any record: nothing was sent");
+  }
   if (argument.starts_with('@')) return read_file(context.io.absolute(argument.substr(1)), kLargestBody);
   return argument;
+}
+
+/// The names in the query that the Data API does not have, each once. A service ignores them, which looks as if all
+/// records matched.
+std::vector<std::string> unknown_parameters(const HttpRequest& request) {
+  const std::string_view target = request.target;
+  const std::size_t mark = target.find('?');
+  if (mark == std::string_view::npos) return {};
+  const bool is_list = request.method == "GET" && target.substr(0, mark).rfind('/') == 0;
+  std::vector<std::string> unknown;
+  for (std::string_view rest = target.substr(mark + 1); !rest.empty();) {
+    const std::string_view parameter = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(parameter.size() + 1, rest.size()));
+    std::string name(parameter.substr(0, parameter.find('=')));
+    const bool is_known = name.empty() || (is_list && (name == "limit" || name == "cursor"));
+    if (!is_known && std::find(unknown.begin(), unknown.end(), name) == unknown.end())
+      unknown.push_back(std::move(name));
+  }
+  return unknown;
+}
+
+/// As a warning: services may know more than their documentation says.
+void warn_of(CommandContext& context, const std::vector<std::string>& unknown) {
+  if (unknown.empty()) return;
+  std::string names;
+  for (const std::string& name : unknown) names += (names.empty() ? "'" : ", '") + safe(name) + "'";
+  context.out.note("playfs: the Data API has no parameter " + names +
+                   ": it has no filters, so the answer is as without. Lists take limit and cursor.\nTry: " +
+                   safe(context.next_command({"search", "TEXT"})) + ", or filter what you read");
 }
 
 }  // namespace
@@ -34,13 +70,17 @@ Result<ExitCode> api(CommandContext& context, const ApiArguments& arguments) {
   if (arguments.body) {
     PLAYFS_TRY(request.body, body_of(context, *arguments.body));
   }
+  const HttpRequest asked{request.method, request.target, {}, {}};
   PLAYFS_TRY(HttpResponse response,
              await<HttpResponse>([&](auto done) { stack->client().raw(std::move(request), {}, std::move(done)); }));
+  const std::vector<std::string> unknown = unknown_parameters(asked);
+  warn_of(context, unknown);
   bool ok = response.status >= 200 && response.status < 300;
   if (context.out.json()) {
     auto body = wire::parse_json(response.body);
-    context.out.document(
-        JsonObject{{"status", response.status}, {"body", body ? std::move(*body) : Json(response.body)}});
+    JsonObject document{{"status", response.status}, {"body", body ? std::move(*body) : Json(response.body)}};
+    if (!unknown.empty()) document.append("ignored_parameters", Json::Array(unknown.begin(), unknown.end()));
+    context.out.document(std::move(document));
   } else {
     context.out.bytes(context.out.is_terminal() ? safe_json(response.body) : response.body);
     if (!response.body.ends_with('\n')) context.out.bytes("\n");

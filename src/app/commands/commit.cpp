@@ -3,7 +3,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <thread>
 
 #include "app/author.h"
 #include "app/commands/commands.h"
@@ -11,7 +10,7 @@
 #include "app/json_fields.h"
 #include "app/mounted.h"
 #include "app/mounted_work_tree.h"
-#include "base/mutex.h"
+#include "app/shown_progress.h"
 #include "vfs/control/control_text.h"
 
 namespace playfs::app {
@@ -72,46 +71,7 @@ std::string words_for(const playfs_status& status) {
   return "";
 }
 
-/// Shows the publication's progress on a terminal, on a separate thread while the ioctl waits.
-class ShownProgress {
- public:
-  ShownProgress(Output& out, const MountedWorkTree& tree) : out_(out), tree_(tree) {
-    if (out.progress()) thread_ = std::thread([this] { run(); });
-  }
-  ~ShownProgress() {
-    if (!thread_.joinable()) return;
-    {
-      MutexLock lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-    out_.progress_line("");
-  }
-  ShownProgress(const ShownProgress&) = delete;
-  ShownProgress& operator=(const ShownProgress&) = delete;
-
- private:
-  static constexpr std::chrono::milliseconds kInterval{250};
-
-  void run() {
-    for (;;) {
-      {
-        MutexLock lock(mutex_);
-        if (!ended_) changed_.wait_for(mutex_, kInterval);
-        if (ended_) return;
-      }
-      if (auto status = tree_.status()) out_.progress_line(words_for(*status));
-    }
-  }
-
-  Output& out_;
-  const MountedWorkTree& tree_;
-  Mutex mutex_;
-  Condition changed_;
-  bool ended_ PLAYFS_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
-};
+constexpr std::chrono::milliseconds kShowEvery{250};
 
 /// While it lives, Ctrl-C ends the waiting for a publication rather than the command, which can then report it.
 class InterruptibleWait {
@@ -154,7 +114,10 @@ Status wait_for_outcome(const MountedWorkTree& tree, playfs_commit& request) {
 
 Status publish(CommandContext& context, const MountedWorkTree& tree, playfs_commit& request) {
   InterruptibleWait interruptible;
-  ShownProgress progress(context.out, tree);
+  const ShownProgress progress(context.out, kShowEvery, [&tree] {
+    auto status = tree.status();
+    return status ? words_for(*status) : std::string();
+  });
   auto committed = tree.commit(request);
   if (committed && request.outcome == PLAYFS_PENDING && (request.flags & PLAYFS_COMMIT_NOWAIT) == 0)
     return wait_for_outcome(tree, request);

@@ -9,6 +9,7 @@
 #include "app/command_context.h"
 #include "app/exit_code.h"
 #include "base/result.h"
+#include "model/kinds.h"
 
 namespace playfs::app {
 
@@ -47,7 +48,7 @@ Result<ExitCode> thread_list(CommandContext& context, const ThreadListArguments&
 
 struct ThreadNewArguments {
   std::string title;
-  std::string kind = "discussion";
+  std::string kind{kDefaultThreadKind};
   std::optional<std::string> body;  ///< the first message
   std::optional<std::string> agent;
   bool dry_run = false;

@@ -236,11 +236,10 @@ class Import {
 };
 
 /// --site, else the site that the directory was exported from, else the default.
-Result<std::unique_ptr<runtime::ClientStack>> open_client_stack(const CommandContext& context,
-                                                                const std::optional<TreeOrigin>& mark) {
+Result<OpenStack> open_client_stack(const CommandContext& context, const std::optional<TreeOrigin>& mark) {
   if (!mark || context.settings.text_of(runtime::Settings::Layer::flag, "site")) return context.open_client_stack();
   PLAYFS_TRY(runtime::Source source, context.source(*mark));
-  return runtime::ClientStack::open(source, context.settings, context.places, context.io.clock, context.io.random);
+  return context.open_client_stack(source);
 }
 
 void tell(CommandContext& context, runtime::ClientStack& stack, const ImportArguments& arguments,

@@ -15,8 +15,7 @@ Result<ExitCode> init(CommandContext& context, const InitArguments& arguments) {
     PLAYFS_CHECK(prepare_mount_point(context.io.absolute(*arguments.directory), false, own_places(context, source)));
   Record project;
   {
-    PLAYFS_TRY(auto stack, runtime::ClientStack::open(source, context.settings, context.places, context.io.clock,
-                                                      context.io.random));
+    PLAYFS_TRY(auto stack, context.open_client_stack(source));
     PLAYFS_TRY(project, create_project(*stack, arguments.name));
   }
   const std::string own = runtime::mount_option("project", project.id);

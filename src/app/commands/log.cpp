@@ -75,7 +75,7 @@ Status print(CommandContext& context, History& history, const Starts& starts, co
 }  // namespace
 
 Result<ExitCode> log(CommandContext& context, const LogArguments& arguments) {
-  std::unique_ptr<runtime::ClientStack> stack;
+  OpenStack stack;
   std::unique_ptr<RevisionSource> source;
   Starts starts;
   Pager pager(context, arguments.pager);

@@ -6,6 +6,7 @@
 #include "app/author.h"
 #include "app/commands/commands.h"
 #include "app/mounted.h"
+#include "app/shown_progress.h"
 #include "base/shell.h"
 #include "runtime/account_service.h"
 #include "runtime/credentials.h"
@@ -64,8 +65,22 @@ class LoginAttempt {
     return shell_line(words);
   }
 
+  /// On a terminal, says how long it still waits for `what`.
+  [[nodiscard]] ShownProgress waiting_for(std::string what) const {
+    return {
+        context_.out, kLookAtWaitEvery,
+        [&clock = context_.io.clock, since = context_.io.clock.steady(), site = site_.text, what = std::move(what)] {
+          const std::chrono::nanoseconds waited = clock.steady() - since;
+          return words_for_wait(site, what, waited, net::Deadline().total - waited);
+        }};
+  }
+
   Status request_code() {
-    PLAYFS_TRY(auto expires, service_.request_code(email_));
+    auto requested = [&] {
+      const ShownProgress waiting = waiting_for("the request for a code");
+      return service_.request_code(email_);
+    };
+    PLAYFS_TRY(const auto expires, requested());
     context_.out.note("A code is on its way to " + safe(email_) +
                       (expires ? ", valid until " + format_iso8601(*expires) : "") + ".");
     return {};
@@ -74,11 +89,17 @@ class LoginAttempt {
   /// nullopt if nobody has entered a code.
   Result<std::optional<runtime::AccountService::NewKey>> key_for_code() {
     const bool given = arguments_.code && *arguments_.code != "-";
+    if (!given && context_.io.in_is_terminal)
+      context_.out.note("Type the code from the mail, or Ctrl-D to enter it later.");
     Error refused;
     for (int tries = 0; tries < (given ? 1 : kTries); ++tries) {
       auto code = given ? arguments_.code : ask(context_.io, "Code");
       if (!code || code->empty()) break;
-      auto key = service_.verify_code(email_, *code);
+      auto verified = [&] {
+        const ShownProgress waiting = waiting_for("the code");
+        return service_.verify_code(email_, *code);
+      };
+      auto key = verified();
       if (key) return std::optional(std::move(*key));
       refused = std::move(key).error();
       if (refused.code != ErrorCode::unauthorized) {
@@ -159,7 +180,10 @@ Result<ExitCode> login(CommandContext& context, const LoginArguments& arguments)
   // Before a code is sent for nothing.
   PLAYFS_CHECK(runtime::prepare_to_store(context.places));
   std::string email = arguments.email;
-  if (email.empty() && context.io.in_is_terminal) email = ask(context.io, "Email").value_or("");
+  if (email.empty() && context.io.in_is_terminal) {
+    context.out.note("Type the email address of your account at " + safe(account.text) + ", or Ctrl-D to stop.");
+    email = ask(context.io, "Email").value_or("");
+  }
   if (email.empty())
     return fail(ErrorCode::invalid_argument, "login needs the email address of the account",
                 "playfs login ada@example.org");

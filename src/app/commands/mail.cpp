@@ -12,6 +12,7 @@ namespace playfs::app {
 namespace {
 
 constexpr Noun kMail{"domain_mail", "mail", "playfs mail list"};
+constexpr const char* kState = "state";
 
 JsonObject mail_document(const runtime::ClientStack& stack, const Record& mail) {
   return JsonObject{{"site", stack.source().text}, {"mail", wire::encode_record(mail)}};
@@ -19,7 +20,7 @@ JsonObject mail_document(const runtime::ClientStack& stack, const Record& mail) 
 
 /// The steward's word on it: its state, or that there is an answer.
 std::string state_of(const Record& mail) {
-  std::string state = text_of(mail.fields, "state");
+  std::string state = text_of(mail.fields, kState);
   if (!text_of(mail.fields, "owner_reply").empty()) state += state.empty() ? "answered" : ", answered";
   return state.empty() ? "open" : state;
 }
@@ -53,16 +54,14 @@ Result<ExitCode> mail_send(CommandContext& context, const MailSendArguments& arg
 }
 
 Result<ExitCode> mail_list(CommandContext& context, const LimitArguments& arguments) {
-  Listing listing;
-  listing.collection = "domain_mail";
-  listing.key = "mail";
-  listing.limit = arguments.limit;
-  listing.line = [](const Record& mail) {
-    return safe(mail.id) + "  " + safe(mail.created_at) + "  " + safe(text_of(mail.fields, "kind")) + "  " +
-           safe(state_of(mail)) + "  " + safe(text_of(mail.fields, "agent")) + "  " +
-           safe(text_of(mail.fields, "subject"));
+  Listing listing{"domain_mail",
+                  "mail",
+                  {"kind", kState, "agent", "subject"},
+                  "No mail yet. Try: playfs mail send --kind question --subject SUBJECT -m TEXT",
+                  arguments.limit};
+  listing.cell = [](const Record& mail, const std::string& column) {
+    return column == kState ? state_of(mail) : text_of_field(mail, column);
   };
-  listing.none = "No mail yet. Try: playfs mail send --kind question --subject SUBJECT -m TEXT";
   return print_listing(context, listing);
 }
 

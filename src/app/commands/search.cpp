@@ -197,10 +197,10 @@ Result<ExitCode> search(CommandContext& context, const SearchArguments& argument
   JsonObject extents;
   for (const Place& place : kPlaces) {
     if (std::find(arguments.in.begin(), arguments.in.end(), place.word) == arguments.in.end()) continue;
-    if (context.out.progress()) context.out.progress_line("Searching " + std::string(place.word) + "…");
+    context.out.progress_line("Searching " + std::string(place.word) + "…");
     Search one(*stack, place, arguments);
     auto searched = one.run();
-    if (context.out.progress()) context.out.progress_line("");
+    context.out.progress_line("");
     PLAYFS_TRY(Searched extent, std::move(searched));
     tell_extent(context.out, place, extent);
     extents.append(std::string(place.word), extent_document(extent));

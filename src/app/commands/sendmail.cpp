@@ -2,11 +2,10 @@
 //
 // A mail program that got no answer sends the same mail again. The keys of the POSTs therefore follow from the mail's
 // Message-ID and from what is sent, so that the service takes each once.
-#include <istream>
-
 #include "app/commands/conversation.h"
 #include "app/conversation.h"
 #include "app/sending.h"
+#include "app/standard_input.h"
 #include "base/await.h"
 #include "mail/address.h"
 #include "mail/incoming.h"
@@ -19,14 +18,7 @@ namespace {
 
 using Purpose = mail::Incoming::Purpose;
 
-/// All of stdin, but not more than a mail may have and one byte. A line with only a dot is text, whatever sendmail
-/// makes of it: nobody types a mail here, and a mail that was cut cannot be withdrawn.
-std::string read_mail(std::istream& in) {
-  std::string text(mail::kLargestMail + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  return text;
-}
+constexpr const char* kWhat = "send the mail";
 
 /// A record to create.
 struct Post {
@@ -56,7 +48,7 @@ class Delivery {
                          {{"agent", agent_}, {"kind", mail_.kind}, {"subject", mail_.subject}, {"body", mail_.body}}});
         break;
     }
-    for (const Post& post : posts) PLAYFS_CHECK(check_fits(post.fields, "send the mail"));
+    for (const Post& post : posts) PLAYFS_CHECK(check_fits(post.fields, kWhat));
     return dry_run ? show(posts) : send(posts);
   }
 
@@ -82,11 +74,10 @@ class Delivery {
   }
 
   /// The same for the same mail. One without a Message-ID may well be sent twice on purpose.
-  [[nodiscard]] std::string key_of(const Post& post) const {
+  [[nodiscard]] std::string key_of(const std::string& collection, const JsonObject& fields) const {
     if (mail_.message_id.empty()) return stack_.random().uuid();
     std::string all;
-    for (const std::string& part :
-         {stack_.source().text, mail_.message_id, post.collection, wire::to_text(post.fields)})
+    for (const std::string& part : {stack_.source().text, mail_.message_id, collection, wire::to_text(fields)})
       all += std::to_string(part.size()) + ":" + part;
     std::string hex = ContentHash::of(all).hex().substr(0, 32);
     // A UUID of version 8, whose content is anybody's own.
@@ -106,23 +97,30 @@ class Delivery {
     return ExitCode::done;
   }
 
-  Result<Record> create(const Post& post) {
+  /// Creates them, and says what the mail has become.
+  Result<JsonObject> deliver(std::vector<Post>& posts) {
+    if (mail_.purpose == Purpose::thread) {
+      Beginning beginning{std::move(posts[0].fields), std::move(posts[1].fields), kWhat};
+      beginning.key_of = [this](const std::string& collection, const JsonObject& fields) {
+        return key_of(collection, fields);
+      };
+      if (!mail_.message_id.empty()) beginning.again = "send the same mail again: it begins no second thread";
+      PLAYFS_TRY(const BegunThread begun, begin_thread(context_, stack_, std::move(beginning)));
+      PLAYFS_TRY(const Record first, *begun.message);
+      return JsonObject{{"collection", "messages"}, {"id", first.id}, {"thread", begun.thread.id}};
+    }
+    const Post& post = posts.front();
     const std::string list = "/" + post.collection + "?limit=5";
-    const Sending sending{post.collection, "send the mail", context_.next_command({"api", "GET", list}), key_of(post)};
-    return create_record(stack_, sending, post.fields);
+    const Sending sending{post.collection, kWhat, context_.next_command({"api", "GET", list}),
+                          key_of(post.collection, post.fields)};
+    PLAYFS_TRY(const Record sent, create_record(stack_, sending, post.fields));
+    JsonObject document{{"collection", post.collection}, {"id", sent.id}};
+    if (mail_.purpose == Purpose::reply) document.append("thread", *post.fields.find("thread"));
+    return document;
   }
 
   Result<ExitCode> send(std::vector<Post>& posts) {
-    PLAYFS_TRY(Record sent, create(posts.front()));
-    JsonObject document{{"collection", posts.front().collection}, {"id", sent.id}};
-    if (mail_.purpose == Purpose::reply) document.append("thread", *posts.front().fields.find("thread"));
-    if (mail_.purpose == Purpose::thread) {
-      posts[1].fields.set("thread", sent.id);
-      auto first = create(posts[1]);
-      if (!first)
-        return fail(first.error().while_doing("the thread " + sent.id + " was created, but not its first message"));
-      document = JsonObject{{"collection", "messages"}, {"id", first->id}, {"thread", sent.id}};
-    }
+    PLAYFS_TRY(JsonObject document, deliver(posts));
     if (!mail_.from.empty() && mail_.from != agent_)
       context_.out.note("playfs: sent as '" + safe(agent_) + "', not as '" + safe(mail_.from) +
                         "' (--agent and PLAYFS_AGENT say who writes)");
@@ -145,7 +143,9 @@ Result<ExitCode> sendmail(CommandContext& context, const SendmailArguments& argu
     return fail(ErrorCode::not_supported,
                 "-b" + arguments.mode + " is not possible: playfs only sends a mail from stdin",
                 "playfs sendmail -t < mail.txt");
-  const std::string text = read_mail(context.io.in);
+  // A line with only a dot is text, whatever sendmail makes of it: a mail that was cut cannot be withdrawn.
+  const std::string text =
+      read_standard_input(context, "the mail, with its header and an empty line", mail::kLargestMail);
   PLAYFS_TRY(runtime::Source source, context.source());
   PLAYFS_TRY(mail::Incoming mail,
              mail::parse_mail(text, {mail::domain_of(source.text), arguments.recipients, arguments.reads_headers}));

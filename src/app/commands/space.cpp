@@ -53,14 +53,8 @@ Result<ExitCode> space_show(CommandContext& context, const SpaceShowArguments& a
 }
 
 Result<ExitCode> space_list(CommandContext& context, const LimitArguments& arguments) {
-  Listing listing;
-  listing.collection = listing.key = "spaces";
-  listing.limit = arguments.limit;
-  listing.line = [](const Record& space) {
-    return safe(space.id) + "  " + safe(space.created_at) + "  " + safe(text_of(space.fields, "name"));
-  };
-  listing.none = "No spaces yet. Try: playfs space new NAME";
-  return print_listing(context, listing);
+  return print_listing(context,
+                       {"spaces", "spaces", {"name"}, "No spaces yet. Try: playfs space new NAME", arguments.limit});
 }
 
 }  // namespace playfs::app

@@ -18,7 +18,7 @@ namespace playfs::app {
 
 namespace {
 
-constexpr std::chrono::seconds kAskEvery{3};
+constexpr std::chrono::seconds kAskForMessagesEvery{3};
 
 JsonObject thread_document(const runtime::ClientStack& stack, const Record& thread) {
   return JsonObject{{"site", stack.source().text}, {"thread", wire::encode_record(thread)}};
@@ -61,7 +61,7 @@ Result<ExitCode> follow(CommandContext& context, runtime::ClientStack& stack, co
     if (!std::exchange(is_away, true)) context.out.note("Waiting for the service: " + safe(error.message));
   };
   std::unordered_set<std::string> before(conversation.left_out.begin(), conversation.left_out.end());
-  for (;; std::this_thread::sleep_for(kAskEvery)) {
+  for (;; std::this_thread::sleep_for(kAskForMessagesEvery)) {
     if (!context.io.out) return ExitCode::failed;
     auto ids = message_ids(stack, thread);
     if (!ids && !is_transient(ids.error().code)) return fail(std::move(ids).error());
@@ -82,27 +82,16 @@ Result<ExitCode> follow(CommandContext& context, runtime::ClientStack& stack, co
   }
 }
 
-/// Without its thread, which does not exist yet.
-Result<JsonObject> first_message(CommandContext& context, const std::string& text, const std::string& agent) {
-  PLAYFS_TRY(WrittenText written, WrittenText::get(context, text, ""));
-  JsonObject message = message_body("", "", agent, written.text());
-  PLAYFS_CHECK(check_fits(message, "post its first message"));
-  return message;
-}
-
 }  // namespace
 
 Result<ExitCode> thread_list(CommandContext& context, const ThreadListArguments& arguments) {
-  Listing listing;
-  listing.collection = listing.key = "threads";
-  listing.limit = arguments.limit;
+  Listing listing{"threads",
+                  "threads",
+                  {"kind", "agent", "title"},
+                  "No threads. Try: playfs thread new TITLE --kind discussion -m TEXT",
+                  arguments.limit};
   if (!arguments.kind.empty())
-    listing.wanted = [&](const Record& thread) { return text_of(thread.fields, "kind") == arguments.kind; };
-  listing.line = [](const Record& thread) {
-    return safe(thread.id) + "  " + safe(thread.created_at) + "  " + safe(text_of(thread.fields, "kind")) + "  " +
-           safe(text_of(thread.fields, "agent")) + "  " + safe(text_of(thread.fields, "title"));
-  };
-  listing.none = "No threads. Try: playfs thread new TITLE --kind discussion -m TEXT";
+    listing.wanted = [&](const Record& thread) { return text_of_field(thread, "kind") == arguments.kind; };
   return print_listing(context, listing);
 }
 
@@ -111,32 +100,23 @@ Result<ExitCode> thread_new(CommandContext& context, const ThreadNewArguments& a
     return fail(ErrorCode::invalid_argument, "a thread needs a title", "playfs thread new TITLE");
   PLAYFS_TRY(auto stack, context.open_client_stack());
   const std::string agent = arguments.agent.value_or(context.agent(stack->source().text));
-  JsonObject body{{"title", arguments.title}, {"agent", agent}, {"kind", arguments.kind}};
-  // Before the thread begins: a message that cannot be sent would leave it empty.
-  std::optional<JsonObject> message;
+  Beginning beginning{{{"title", arguments.title}, {"agent", agent}, {"kind", arguments.kind}}, {}};
   if (arguments.body) {
-    PLAYFS_TRY(message, first_message(context, *arguments.body, agent));
+    PLAYFS_TRY(WrittenText written, WrittenText::get(context, arguments.body, ""));
+    beginning.message = message_body("", "", agent, written.text());
+    PLAYFS_CHECK(check_fits(*beginning.message, "post its first message"));
   }
   if (arguments.dry_run) {
-    if (message) body.set("body", *message->find("body"));
-    return show_unsent(context, "threads", std::move(body));
+    if (beginning.message) beginning.thread.set("body", *beginning.message->find("body"));
+    return show_unsent(context, "threads", std::move(beginning.thread));
   }
-  PLAYFS_TRY(Record thread,
-             create_record(*stack, {"threads", "begin the thread", context.next_command({"thread", "list"})},
-                           std::move(body)));
+  PLAYFS_TRY(const BegunThread begun, begin_thread(context, *stack, std::move(beginning)));
+  const Record& thread = begun.thread;
   context.out.line(context.out.is_terminal() ? safe(thread.id) : thread.id);
   JsonObject document = thread_document(*stack, thread);
-  if (message) {
-    message->set("thread", thread.id);
-    auto posted = create_record(
-        *stack, {"messages", "post its first message", context.next_command({"thread", "show", thread.id})},
-        std::move(*message));
-    if (!posted) {
-      Error error = std::move(posted).error().while_doing("the thread " + thread.id + " has begun");
-      error.hint = context.next_command({"post", thread.id, "-m", "…"}) + ", to post it there";
-      return fail(std::move(error));
-    }
-    document.append("message", wire::encode_record(*posted));
+  if (begun.message) {
+    PLAYFS_TRY(const Record message, *begun.message);
+    document.append("message", wire::encode_record(message));
   }
   context.out.note("Began '" + safe(arguments.title) +
                    "'. Try: " + safe(context.next_command({"thread", "show", thread.id, "--follow"})));

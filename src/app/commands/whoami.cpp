@@ -22,7 +22,7 @@ struct Registration {
 
 /// Of several agents with one handle the one counts that agents/ shows under it, since it has it.
 Registration registration_of(const CommandContext& context, const runtime::Source& site, const std::string& handle) {
-  auto stack = runtime::ClientStack::open(site, context.settings, context.places, context.io.clock, context.io.random);
+  auto stack = context.open_client_stack(site);
   if (!stack) return {.unknown = stack.error()};
   content::Site& content = (*stack)->site();
   auto list = await<content::ListPtr>([&](auto done) { content.list("agents", {}, std::move(done)); });

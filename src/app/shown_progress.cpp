@@ -1,0 +1,56 @@
+#include "app/shown_progress.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace playfs::app {
+
+namespace {
+
+/// Most answers come sooner, and a line that comes and goes would only disturb.
+constexpr std::chrono::seconds kUnremarked{2};
+
+}  // namespace
+
+ShownProgress::ShownProgress(Output& out, std::chrono::milliseconds interval, std::function<std::string()> words)
+    : out_(out), interval_(interval), words_(std::move(words)) {
+  if (out.progress()) thread_ = std::thread([this] { run(); });
+}
+
+ShownProgress::~ShownProgress() {
+  if (!thread_.joinable()) return;
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  out_.progress_line("");
+}
+
+void ShownProgress::run() {
+  std::string shown;
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      if (!ended_) changed_.wait_for(mutex_, interval_);
+      if (ended_) return;
+    }
+    std::string words = words_();
+    if (words.empty() && shown.empty()) continue;
+    out_.progress_line(words);
+    shown = std::move(words);
+  }
+}
+
+std::string words_for_wait(const std::string& site, const std::string& what, std::chrono::nanoseconds waited,
+                           std::chrono::nanoseconds left) {
+  using std::chrono::seconds;
+  if (waited < kUnremarked) return {};
+  auto text = [](std::chrono::nanoseconds time) {
+    return std::to_string(std::max<std::int64_t>(0, std::chrono::floor<seconds>(time).count())) + " s";
+  };
+  return "No answer for " + text(waited) + " (" + text(left) + " left): " + safe(what) + " at " + safe(site);
+}
+
+}  // namespace playfs::app
