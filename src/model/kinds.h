@@ -11,6 +11,7 @@ inline constexpr std::array<std::string_view, 6> kThreadKinds = {"intro", "discu
                                                                  "help",  "handoff",    "discovery"};
 inline constexpr std::array<std::string_view, 6> kMailKinds = {
     "feedback", "question", "idea", "capability-request", "bug-report", "playground-request"};
+inline constexpr std::string_view kDefaultThreadKind = "discussion";
 inline constexpr std::string_view kDefaultMailKind = "feedback";
 
 inline bool is_thread_kind(std::string_view text) {

@@ -49,6 +49,7 @@ Call::~Call() {
 }
 
 void Call::answer(Result<HttpResponse> result) {
+  under_way.reset();
   auto callback = std::move(done);
   callback(std::move(result));
 }
@@ -62,7 +63,7 @@ CallEngine::CallEngine(net::Transport& transport, Executor& executor, const Cloc
       options_(std::move(options)),
       origin_(transport.origin()),
       site_(origin_ + options_.base_path),
-      api_key_(options_.api_key),
+      credentials_{options_.api_key, options_.account},
       breaker_(options_.breaker) {}
 
 void CallEngine::start(CallPtr call) {
@@ -70,6 +71,7 @@ void CallEngine::start(CallPtr call) {
     reject(call, Error{ErrorCode::offline, fmt::format("{} {}: offline", call->request.method, call->request.target)});
   } else {
     call->begun = clock_.steady();
+    call->under_way = under_way_->begin({call->request.method + " " + call->request.target, call->begun});
     admit(call);
   }
 }
@@ -221,20 +223,27 @@ void CallEngine::note(const Call& call, const Result<HttpResponse>& result, cons
   }
 }
 
+std::optional<Unanswered> CallEngine::unanswered() const {
+  const auto oldest = under_way_->oldest();
+  if (!oldest) return std::nullopt;
+  const nanoseconds waited = clock_.steady() - oldest->since;
+  return Unanswered{oldest->what, waited, options_.retry.longest_call - waited};
+}
+
 void CallEngine::ask_now() {
   MutexLock lock(mutex_);
   for (auto& [bucket, pause] : pauses_) pause.open(clock_.steady());
   breaker_.hear_everybody();
 }
 
-void CallEngine::set_api_key(std::string key) {
+void CallEngine::set_credentials(Credentials credentials) {
   MutexLock lock(mutex_);
-  api_key_ = std::move(key);
+  credentials_ = std::move(credentials);
 }
 
-std::string CallEngine::api_key() const {
+Credentials CallEngine::credentials() const {
   MutexLock lock(mutex_);
-  return api_key_;
+  return credentials_;
 }
 
 std::map<std::string, ObservedLimit> CallEngine::limits() const {

@@ -10,6 +10,7 @@
 
 #include "base/gate.h"
 #include "base/mutex.h"
+#include "remote/calls_under_way.h"
 #include "remote/client.h"
 #include "remote/pause.h"
 
@@ -39,6 +40,7 @@ struct Call {
   std::chrono::nanoseconds paused{0};
   SteadyTime begun;    ///< start of the call
   SteadyTime sent_at;  ///< start of the current attempt
+  std::shared_ptr<void> under_way;
 
   Call() = default;
   Call(const Call&) = delete;
@@ -48,6 +50,12 @@ struct Call {
   void answer(Result<HttpResponse> result);
 };
 using CallPtr = std::shared_ptr<Call>;
+
+/// Who sends.
+struct Credentials {
+  std::string api_key;
+  std::string account;
+};
 
 class CallEngine : public std::enable_shared_from_this<CallEngine> {
  public:
@@ -62,9 +70,10 @@ class CallEngine : public std::enable_shared_from_this<CallEngine> {
   void close();
   /// See Client::ask_now.
   void ask_now();
-  void set_api_key(std::string key);
-  [[nodiscard]] std::string api_key() const;
+  void set_credentials(Credentials credentials);
+  [[nodiscard]] Credentials credentials() const;
   [[nodiscard]] Health health() const;
+  [[nodiscard]] std::optional<Unanswered> unanswered() const;
   [[nodiscard]] std::map<std::string, ObservedLimit> limits() const;
   [[nodiscard]] std::size_t width() const { return transport_.width(); }
   [[nodiscard]] const ClientOptions& options() const { return options_; }
@@ -95,8 +104,9 @@ class CallEngine : public std::enable_shared_from_this<CallEngine> {
   const std::string site_;
 
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+  const std::shared_ptr<CallsUnderWay> under_way_ = std::make_shared<CallsUnderWay>();
   mutable Mutex mutex_;
-  std::string api_key_ PLAYFS_GUARDED_BY(mutex_);
+  Credentials credentials_ PLAYFS_GUARDED_BY(mutex_);
   Breaker breaker_ PLAYFS_GUARDED_BY(mutex_);
   Health health_ PLAYFS_GUARDED_BY(mutex_);
   ObservedLimits limits_ PLAYFS_GUARDED_BY(mutex_);

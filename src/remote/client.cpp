@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "model/content_hash.h"
 #include "net/origin.h"
 #include "remote/call_engine.h"
 #include "wire/json.h"
@@ -64,13 +65,26 @@ struct SendOptions {
   bool may_wait = true;
   std::string subject = {};  ///< empty: the request target
   bool at_base = false;      ///< the request target is the base path itself
+  std::optional<std::string> as = {};
 };
 
 /// Never sends the key unencrypted.
-void add_credentials(const CallEngine& engine, HttpHeaders& headers) {
+Credentials usable_credentials(const CallEngine& engine) {
   const bool is_private = engine.origin().starts_with("https:") || net::is_loopback(engine.origin());
-  if (!is_private || headers.get("Authorization")) return;
-  if (const std::string key = engine.api_key(); !key.empty()) headers.add("Authorization", "Bearer " + key);
+  return is_private ? engine.credentials() : Credentials();
+}
+
+void add_credentials(const Credentials& credentials, HttpHeaders& headers) {
+  if (!credentials.api_key.empty() && !headers.get("Authorization"))
+    headers.add("Authorization", "Bearer " + credentials.api_key);
+}
+
+constexpr std::size_t kFingerprint = 16;
+
+std::string caller_of(const Credentials& credentials) {
+  if (credentials.api_key.empty()) return {};
+  if (!credentials.account.empty()) return "account " + credentials.account;
+  return "key " + ContentHash::of("caller\n" + credentials.api_key).hex().substr(0, kFingerprint);
 }
 
 /// Adds the common headers and starts the request. `target` is below the base path; if empty, the record cannot exist.
@@ -99,7 +113,14 @@ void send(CallEngine& engine, HttpRequest request, std::string bucket, SendOptio
     add_missing("Origin", engine.origin());
     add_missing("Content-Type", "application/json");
   }
-  add_credentials(engine, headers);
+  const Credentials credentials = usable_credentials(engine);
+  const bool is_nobody = options.as && options.as->empty();
+  if (options.as && !is_nobody && *options.as != caller_of(credentials)) {
+    Error error{ErrorCode::unauthorized, "it was written as '" + *options.as + "', who is not signed in here now",
+                "playfs login"};
+    return engine.reject(call, std::move(error));
+  }
+  if (!is_nobody) add_credentials(credentials, headers);
   engine.start(std::move(call));
 }
 
@@ -180,18 +201,18 @@ void Client::get_description(CancelToken cancel, Callback<JsonObject> done) {
 
 void Client::stream(std::string target, HttpHeaders headers, net::StreamLimits limits, CancelToken cancel,
                     net::StreamReceiver receiver) {
-  add_credentials(*engine_, headers);
+  add_credentials(usable_credentials(*engine_), headers);
   engine_->stream({"GET", std::move(target), std::move(headers), {}}, limits, std::move(cancel), std::move(receiver));
 }
 
 void Client::create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,
-                           Callback<Record> done) {
+                           Callback<Record> done, std::optional<std::string> as) {
   HttpHeaders headers;
   Repeat repeat = idempotency_key.empty() ? Repeat::never : Repeat::freely;
   if (!idempotency_key.empty()) headers.add("Idempotency-Key", std::move(idempotency_key));
   std::string target = target_of({collection});
   send(*engine_, {"POST", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection),
-       {.repeat = repeat}, std::move(cancel), decoded(std::move(done), &decode_record));
+       {.repeat = repeat, .as = std::move(as)}, std::move(cancel), decoded(std::move(done), &decode_record));
 }
 
 void Client::patch_record(std::string collection, std::string id, Json body, CancelToken cancel,
@@ -216,11 +237,17 @@ void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse>
        std::move(done));
 }
 
-void Client::set_api_key(std::string key) { engine_->set_api_key(std::move(key)); }
+void Client::set_api_key(std::string key, std::string account) {
+  engine_->set_credentials({std::move(key), std::move(account)});
+}
+
+std::string Client::caller() const { return caller_of(usable_credentials(*engine_)); }
 
 void Client::ask_now() { engine_->ask_now(); }
 
 Health Client::health() const { return engine_->health(); }
+
+std::optional<Unanswered> Client::unanswered() const { return engine_->unanswered(); }
 
 std::map<std::string, ObservedLimit> Client::limits() const { return engine_->limits(); }
 

@@ -35,10 +35,18 @@ namespace playfs::remote {
 struct ClientOptions {
   std::string base_path = "/.site/data";
   std::string api_key;  ///< sent as a bearer token; empty: none
+  std::string account;  ///< whose key it is; empty: unknown
   net::RetryPolicy retry;
   net::Deadline deadline;  ///< of each attempt
   BreakerPolicy breaker;
   bool offline = false;  ///< fail everything with ErrorCode::offline, sending nothing
+};
+
+/// A call without an answer yet.
+struct Unanswered {
+  std::string what;  ///< "GET /.site/data/threads"
+  std::chrono::nanoseconds waited{0};
+  std::chrono::nanoseconds left{0};  ///< until it fails, apart from pauses that the service asks for
 };
 
 /// How the service has been responding lately, for status and limits.json.
@@ -87,8 +95,10 @@ class Client {
               net::StreamReceiver receiver);
 
   // Writes. The same idempotency key must always go with the same body; a POST without one is sent once.
+  /// `as`: the caller() to send it as. If that is no longer possible, it fails with `unauthorized`, and nothing is
+  /// sent.
   void create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,
-                     Callback<Record> done);
+                     Callback<Record> done, std::optional<std::string> as = {});
   void patch_record(std::string collection, std::string id, Json body, CancelToken cancel, Callback<Record> done);
   /// The same, but sent immediately and at most once: fails with rate_limited during a pause or on a 429. For a value
   /// that may be outdated after a delay.
@@ -100,13 +110,18 @@ class Client {
 
   /// Replaces ClientOptions::api_key. A call that has begun keeps the key that it began with, in all its attempts: an
   /// Idempotency-Key belongs to its caller.
-  void set_api_key(std::string key);
+  void set_api_key(std::string key, std::string account = {});
+  /// As whom the next call is sent: "account ADDRESS" or "key FINGERPRINT"; "" without a key. Services remember an
+  /// Idempotency-Key for one caller. Never the key itself.
+  [[nodiscard]] std::string caller() const;
 
   /// For explicit user commands, which earlier responses should not hold up: paused buckets let calls through until one
   /// meets another 429, for at most a minute, and after an outage calls pass until it proves to continue.
   void ask_now();
 
   [[nodiscard]] Health health() const;
+  /// The call that has waited longest; nullopt if none waits.
+  [[nodiscard]] std::optional<Unanswered> unanswered() const;
   /// By rate-limit bucket: "" for reads, otherwise the collection written to.
   [[nodiscard]] std::map<std::string, ObservedLimit> limits() const;
   /// The transport's: how many requests can be in flight without delaying each other.

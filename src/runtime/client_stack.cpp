@@ -73,8 +73,10 @@ struct ClientStack::Parts {
     if (now == key_file) return;
     key_file = now;
     // One that cannot be read, or that others can read, may be about to be mended: until then the old key stays.
-    if (auto key = api_key_for(source, places)) client->set_api_key(*std::move(key));
-    else log_warning("the key for " + source.text + " stays as it was: " + key.error().message);
+    auto login = login_at(source, places);
+    if (!login) return log_warning("the key for " + source.text + " stays as it was: " + login.error().message);
+    Login taken = std::move(*login).value_or(Login());
+    client->set_api_key(std::move(taken.api_key), std::move(taken.email));
   }
 };
 
@@ -102,7 +104,8 @@ Result<std::unique_ptr<ClientStack>> ClientStack::open(const Source& source, con
     PLAYFS_TRY(parts->transport, open_transport(source, settings));
     parts->places = places;
     parts->key_file = look_at_key_file(places);
-    PLAYFS_TRY(client.api_key, api_key_for(source, places));
+    PLAYFS_TRY(auto login, login_at(source, places));
+    if (login) client.api_key = login->api_key, client.account = login->email;
   }
   parts->client = std::make_unique<remote::Client>(*parts->transport, parts->pool, clock, random, std::move(client));
   parts->state = places.site_state(parts->client->site());

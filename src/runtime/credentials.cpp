@@ -113,11 +113,6 @@ Result<std::optional<Login>> login_at(const Source& source, const Places& places
   return login.api_key.empty() ? std::optional<Login>() : std::optional(std::move(login));
 }
 
-Result<std::string> api_key_for(const Source& source, const Places& places) {
-  PLAYFS_TRY(auto login, login_at(source, places));
-  return login ? std::move(login->api_key) : std::string();
-}
-
 Status prepare_to_store(const Places& places) {
   PLAYFS_TRY(UniqueFd lock, lock_out_others(places));
   PLAYFS_TRY(std::string text, read_private(places));

@@ -30,9 +30,6 @@ struct Login {
 /// is a link: a key that is not private is never used silently.
 Result<std::optional<Login>> login_at(const Source& source, const Places& places);
 
-/// Its key; empty if there is none.
-Result<std::string> api_key_for(const Source& source, const Places& places);
-
 /// Whether store_login() can work, as far as that is known before there is a key: creates the directory, and fails as
 /// login_at() does.
 Status prepare_to_store(const Places& places);

@@ -26,6 +26,7 @@ std::string text_of(const JournalledRequest& request) {
         JsonObject{{"collection", step.collection}, {"key", step.key}, {"made", step.made}, {"body", step.body}});
   return wire::to_text(JsonObject{{"path", request.path},
                                   {"begun", format_iso8601(request.begun)},
+                                  {"caller", request.caller},
                                   {"told", request.is_told},
                                   {"steps", std::move(steps)}});
 }
@@ -44,7 +45,8 @@ std::optional<JournalledRequest> parsed(const std::string& text) {
   const Json* told = object->find("told");
   auto begun = parse_iso8601(string_in(*object, "begun"));
   if (!begun || !told || !told->boolean()) return std::nullopt;
-  JournalledRequest request{string_in(*object, "path"), {}, *begun, false, false, *told->boolean()};
+  JournalledRequest request{string_in(*object, "path"), {}, *begun, string_in(*object, "caller")};
+  request.is_told = *told->boolean();
   for (const Json& each : *steps->array()) {
     const JsonObject* step = each.object();
     const Json* body = step ? step->find("body") : nullptr;
@@ -56,11 +58,14 @@ std::optional<JournalledRequest> parsed(const std::string& text) {
   return request.steps.empty() ? std::nullopt : std::optional(std::move(request));
 }
 
-bool is_same(const JournalledRequest& told, const std::string& path, const std::vector<RequestStep>& steps) {
-  return told.path == path && std::equal(told.steps.begin(), told.steps.end(), steps.begin(), steps.end(),
-                                         [](const RequestStep& a, const RequestStep& b) {
-                                           return a.collection == b.collection && a.body == b.body;
-                                         });
+/// Whether `caller` repeats it, and with its keys: anybody can still send what was sent as nobody in particular.
+bool is_same(const JournalledRequest& told, const std::string& path, const std::vector<RequestStep>& steps,
+             const std::string& caller) {
+  return told.path == path && (told.caller.empty() || told.caller == caller) &&
+         std::equal(told.steps.begin(), told.steps.end(), steps.begin(), steps.end(),
+                    [](const RequestStep& a, const RequestStep& b) {
+                      return a.collection == b.collection && a.body == b.body;
+                    });
 }
 
 bool is_longer_ago(WallTime then, WallTime now, std::chrono::nanoseconds limit) {
@@ -117,27 +122,28 @@ Status RequestJournal::make_room() {
   return {};
 }
 
-Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<RequestStep> steps, std::int64_t order) {
+Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<RequestStep> steps, std::int64_t order,
+                                                const std::string& caller) {
   PLAYFS_CHECK(open());
   std::optional<JournalledRequest> repeated;
   {
     MutexLock lock(mutex_);
-    auto same =
-        std::find_if(told_.begin(), told_.end(), [&](const auto& told) { return is_same(told.second, path, steps); });
+    auto same = std::find_if(told_.begin(), told_.end(),
+                             [&](const auto& told) { return is_same(told.second, path, steps, caller); });
     if (same != told_.end()) {
       repeated = std::move(same->second);
       under_way_.insert(same->first);
       told_.erase(same);
     }
     for (const auto& [name, resumed] : resumed_) {
-      if (repeated || !is_same(resumed, path, steps)) continue;
+      if (repeated || !is_same(resumed, path, steps, caller)) continue;
       repeated = resumed;
       repeated->is_joined = true;
     }
     std::erase_if(answered_,
                   [now = clock_.wall()](const Answered& each) { return is_longer_ago(each.when, now, kJustAnswered); });
     auto just = std::find_if(answered_.begin(), answered_.end(),
-                             [&](const Answered& each) { return is_same(each.request, path, steps); });
+                             [&](const Answered& each) { return is_same(each.request, path, steps, caller); });
     if (!repeated && just != answered_.end()) {
       repeated = std::move(just->request);
       repeated->is_resumed = false;  // its answer is known to the log only: lent once
@@ -152,7 +158,7 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   }
   if (repeated) end(*repeated);
   PLAYFS_CHECK(make_room());
-  JournalledRequest request{std::move(path), std::move(steps), clock_.wall()};
+  JournalledRequest request{std::move(path), std::move(steps), clock_.wall(), caller};
   for (RequestStep& step : request.steps) step.key = random_.uuid();
   {
     MutexLock lock(mutex_);

@@ -5,6 +5,9 @@
 // - the writer was told that nobody knows whether it arrived, or saw the mount end, and writes the same again (`begin`
 //   finds the keys).
 //
+// Services know a key from the caller who sent it, so a request is sent as the one who wrote it, also after another
+// `playfs login`, or not at all.
+//
 // One file for each request, synced, 0600, in a directory that all mounts of a site share. A mount's files begin with
 // its name, and it holds a lock on NAME.lock: of a mount that is gone, the next one takes the files over. All calls do
 // local I/O, so they belong on a disk thread. Thread-safe; its lock is a leaf.
@@ -38,6 +41,7 @@ struct JournalledRequest {
   std::string path;  ///< of the control file
   std::vector<RequestStep> steps;
   WallTime begun;
+  std::string caller = {};  ///< as whom it is sent: Client::caller() when it was written
   bool is_resumed = false;  ///< begun in an earlier mount, and sent again in this one until it has an answer
   bool is_joined = false;   ///< the same, by its writer, who repeated it
   bool is_told = false;     ///< its writer knows that it failed, and repeats it or not
@@ -57,9 +61,11 @@ class RequestJournal {
       : directory_(std::move(directory)), clock_(clock), random_(random) {}
 
   /// Journals the request, or finds the one that its writer repeats, with its keys and what it has made. `order`
-  /// increases from one request to the next, also from mount to mount.
+  /// increases from one request to the next, also from mount to mount. `caller`: who writes now. What somebody else
+  /// wrote under an account is another request.
   [[nodiscard]] Result<JournalledRequest> begin(std::string path, std::vector<RequestStep> steps,
-                                                std::int64_t order = 0) PLAYFS_EXCLUDES(mutex_);
+                                                std::int64_t order = 0, const std::string& caller = {})
+      PLAYFS_EXCLUDES(mutex_);
   /// Journals what has been made so far, and `is_told`.
   [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
   /// Whether it is to be sent again: it was resumed, and nobody has got its outcome.
@@ -67,6 +73,9 @@ class RequestJournal {
   [[nodiscard]] bool is_too_old(const JournalledRequest& request) const;
   /// It has its outcome.
   void end(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
+
+  /// For the texts of requests that are not sent again.
+  [[nodiscard]] std::string unsent_directory() const { return directory_ + "/unsent"; }
 
   struct LeftBehind {
     std::vector<JournalledRequest> requests;  ///< to be sent again, in their order

@@ -9,6 +9,7 @@
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/request_file.h"
+#include "vfs/control/unsent_text.h"
 #include "vfs/mount.h"
 #include "vfs/published/record_fetches.h"
 #include "wire/json.h"
@@ -114,8 +115,9 @@ Status check_size(const RequestStep& step) {
               "shorten it, or split it");
 }
 
-Async<RecordPartPtr> create(Mount& mount, RequestStep step) {
-  auto begin = [&mount, step = std::move(step)](const CancelToken& cancel, Callback<RecordPartPtr> made) {
+Async<RecordPartPtr> create(Mount& mount, RequestStep step, std::string caller) {
+  auto begin = [&mount, step = std::move(step), caller = std::move(caller)](const CancelToken& cancel,
+                                                                            Callback<RecordPartPtr> made) {
     // Not on this thread: the client's threads carry all responses, and storing and parsing this one may take long.
     auto learn = [&mount, collection = step.collection, cancel, made = std::move(made)](Result<Record> record) mutable {
       if (!record) return made(fail(std::move(record).error()));
@@ -127,7 +129,7 @@ Async<RecordPartPtr> create(Mount& mount, RequestStep step) {
           });
     };
     mount.site().client().ask_now();
-    mount.site().client().create_record(step.collection, step.body, step.key, cancel, std::move(learn));
+    mount.site().client().create_record(step.collection, step.body, step.key, cancel, std::move(learn), caller);
   };
   auto created = answer<RecordPartPtr>(std::move(begin));
   co_return co_await created;
@@ -152,7 +154,7 @@ Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> reque
     if (at + 1 < request->steps.size() && !request->steps[at].made.empty()) continue;
     RequestStep step = request->steps[at];
     if (at > 0) step.body.set("thread", request->steps[at - 1].made);
-    auto creating = create(mount, std::move(step));
+    auto creating = create(mount, std::move(step), request->caller);
     Result<RecordPartPtr> part = co_await creating;
     if (!part) {
       Error error = std::move(part).error();
@@ -197,7 +199,7 @@ Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, 
   for (const RequestStep& step : steps) PLAYFS_CO_CHECK(check_size(step));
   const RequestTextPtr text = *op->held<RequestTextPtr>(kRequestText);
   PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, path, steps, request, order = text->order()]() -> Status {
-    PLAYFS_TRY(*request, mount.journal().begin(path, steps, order));
+    PLAYFS_TRY(*request, mount.journal().begin(path, steps, order, mount.site().client().caller()));
     return {};
   }));
   PLAYFS_AWAIT_CHECK(until_its_turn(mount, std::move(path), text));
@@ -206,8 +208,12 @@ Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, 
 }
 
 Error too_old_to_be_sent() {
-  return {ErrorCode::timed_out, "a request that was written before the last unmount is too old to be sent",
-          "see whether it has arrived; else write it again"};
+  return {ErrorCode::timed_out, "a request that was written before the last unmount is too old to be sent"};
+}
+
+/// It is not sent again. On a disk thread.
+void give_up(Mount& mount, const JournalledRequest& request, const Error& why) {
+  mount.site().events().error(request.path, keep_unsent(mount.journal().unsent_directory(), request, why));
 }
 
 Async<void> send_again(Mount& mount, std::shared_ptr<JournalledRequest> request) {
@@ -234,7 +240,7 @@ void resume(Mount& mount, const std::shared_ptr<Resumed>& left) {
     // Or who repeated it got the answer.
     if (mount.journal().is_unfinished(next)) {
       mount.journal().end(next);
-      mount.site().events().error(next.path, too_old_to_be_sent());
+      give_up(mount, next, too_old_to_be_sent());
     }
     left->requests.pop_front();
   }
@@ -245,8 +251,12 @@ void resume(Mount& mount, const std::shared_ptr<Resumed>& left) {
     const bool again = !outcome && is_undecided(outcome.error());
     if (!outcome && (!again || left->is_first)) {
       Error error = outcome.error().while_doing("send what was written before the last unmount");
-      if (again) error.hint = "nothing need be done: it is sent again, for a day";
-      mount.site().events().error(request->path, error);
+      if (again) {
+        error.hint = "nothing need be done: it is sent again, for a day";
+        mount.site().events().error(request->path, error);
+      } else {
+        mount.disk().post(Gate::guard(mount.gate(), [&mount, request, error] { give_up(mount, *request, error); }));
+      }
     }
     left->is_first = !again;
     if (!again) left->requests.pop_front();
@@ -298,7 +308,7 @@ void resume_requests(Mount& mount) {
     auto ticket = gate->enter();
     if (!ticket) return;
     auto left = mount.journal().left_behind();
-    for (const JournalledRequest& old : left.too_old) mount.site().events().error(old.path, too_old_to_be_sent());
+    for (const JournalledRequest& old : left.too_old) give_up(mount, old, too_old_to_be_sent());
     for (const std::string& text : left.damaged) {
       Error error{ErrorCode::corrupt,
                   "a request that was written before the last unmount was not sent: its journal is damaged",

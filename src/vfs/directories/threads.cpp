@@ -70,7 +70,7 @@ Attempt<LookupResult> ThreadsDirectory::child(const OperationPtr& op, const std:
 Async<RequestAnswer> ThreadsDirectory::start(OperationPtr op, std::string text) {
   PLAYFS_CO_TRY(JsonObject body, request_body(text, thread_form()));
   set_default_agent(mount(), body);
-  if (!body.find("kind")) body.set("kind", "discussion");
+  if (!body.find("kind")) body.set("kind", kDefaultThreadKind);
   const Json* said = body.find("body");
   if (!said) {
     auto created = create_record(mount(), op, path_below("new"), "threads", std::move(body));

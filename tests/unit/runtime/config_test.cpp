@@ -114,7 +114,8 @@ TEST(ConfigValues, HaveOneForm) {
 class Credentials : public FilesTest {
  protected:
   Result<std::string> key_for(const std::string& site) {
-    return api_key_for(*parse_source(site, {}, places_, test_.io), places_);
+    PLAYFS_TRY(auto login, login_at(*parse_source(site, {}, places_, test_.io), places_));
+    return login ? login->api_key : std::string();
   }
   std::string path() const { return credentials_path(places_); }
   const std::string text_ =

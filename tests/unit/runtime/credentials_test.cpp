@@ -31,7 +31,10 @@ class LoginFile : public testing::Test {
 
   Source source(const std::string& site = "https://example.org") { return *parse_source(site, {}, places_, test_.io); }
   Status store(const std::string& site, const Login& login) { return store_login(source(site), places_, login); }
-  std::string key_at(const std::string& site) { return api_key_for(source(site), places_).value_or("(refused)"); }
+  std::string key_at(const std::string& site) {
+    auto login = login_at(source(site), places_);
+    return login ? std::move(*login).value_or(Login()).api_key : "(refused)";
+  }
   [[nodiscard]] std::string path() const { return credentials_path(places_); }
   [[nodiscard]] std::string text() const { return read_file(path(), 1 << 20).value_or("(none)"); }
   void write(const std::string& text, mode_t mode = 0600) {

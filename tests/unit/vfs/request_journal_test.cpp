@@ -27,6 +27,35 @@ class RequestJournalTest : public ::testing::Test {
   SystemRandom random;
 };
 
+TEST_F(RequestJournalTest, WhoRepeatsAnothersRequestMakesANewOne) {
+  auto journal = open();
+  auto told = [&](const std::string& caller) {
+    auto request = journal->begin("threads/t/reply", hello(), 0, caller);
+    request->is_told = true;
+    EXPECT_TRUE(journal->record(*request));
+    return *request;
+  };
+  const auto first = told("account ann@example.org");
+  EXPECT_NE(told("account bob@example.org").steps[0].key, first.steps[0].key);
+  EXPECT_NE(told("").steps[0].key, first.steps[0].key);
+  journal.reset();
+  journal = open();
+  EXPECT_THAT(journal->left_behind().requests, IsEmpty());
+  const auto again = journal->begin("threads/t/reply", hello(), 0, "account ann@example.org");
+  EXPECT_EQ(again->steps[0].key, first.steps[0].key);
+  EXPECT_EQ(again->caller, "account ann@example.org");
+}
+
+TEST_F(RequestJournalTest, WhatNobodyInParticularWroteKeepsItsKeyAfterALogin) {
+  auto journal = open();
+  auto request = journal->begin("threads/t/reply", hello());
+  request->is_told = true;
+  ASSERT_TRUE(journal->record(*request));
+  const auto again = journal->begin("threads/t/reply", hello(), 0, "account ann@example.org");
+  EXPECT_EQ(again->steps[0].key, request->steps[0].key);
+  EXPECT_EQ(again->caller, "");
+}
+
 TEST_F(RequestJournalTest, ARequestOfAMountThatIsGoneIsTakenOverOnce) {
   auto first = open();
   const auto sent = first->begin("threads/t/reply", hello());

@@ -1,0 +1,16 @@
+// What was written to a control file and will not be sent by itself, kept in a file for its writer to send again.
+// Does local I/O: belongs on a disk thread.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "vfs/control/request_journal.h"
+
+namespace playfs::vfs {
+
+/// The error that says why, and how to send the text again. The text, as JSON that its control file takes, is a file of
+/// its own in `directory`, 0600 and synced.
+Error keep_unsent(const std::string& directory, const JournalledRequest& request, Error why);
+
+}  // namespace playfs::vfs

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What a crash left is sent again as the one who wrote it, whoever is signed in by then, or not at all."""
+import json
+import pathlib
+import re
+
+import fixture
+import proxy
+
+
+@fixture.needs_fuse
+class Callers(fixture.Fixture):
+    def setUp(self):
+        super().setUp()
+        self.api, self.proxy = proxy.before_a_service(self)
+        self.thread = self.api.create('threads', title='Hello', agent='bob', kind='discussion')['id']
+        self.callers = []
+
+        def note(method, path, headers, body, ask):
+            if (method, path) == ('POST', '/.site/data/messages'):
+                self.callers.append((headers['Idempotency-Key'], headers.get('Authorization')))
+
+        self.proxy.raw = note
+
+    def sign_in(self, name='ann'):
+        """The key."""
+        login = (self.playfs_path, 'login', f'{name}@example.org', '--site', self.proxy.url)
+        self.command(*login, check=False)
+        code = re.findall(rf'To: {name}@.*?code is (\S+)', (self.home / 'store/outbox').read_text(), re.DOTALL)[-1]
+        self.command(*login, '--code', code)
+        return re.findall(r"api_key = ['\"](\S+)['\"]", (self.home / 'ann/config/playfs/credentials.toml').read_text())[-1]
+
+    def journal(self):
+        return list((self.home / 'ann/state').rglob('=requests/*.json'))
+
+    def crash(self, text, fate):
+        """The mount dies after it has sent the text, which the service has ('lose reply') or not."""
+        mount = self.mount(self.proxy.url)
+        self.proxy.fate = lambda request: fate if request.startswith('POST') else None
+        (mount.directory / 'threads' / self.thread / 'reply').write_text(text)
+        self.eventually(lambda: self.api.all('messages') if fate == 'lose reply' else self.callers, 'it is under way')
+        mount.kill()
+        mount.end()
+        self.proxy.fate = lambda request: None
+        [journal] = self.journal()
+        return journal.read_text()
+
+    def resumed(self):
+        top = self.mount(self.proxy.url).directory
+        self.eventually(lambda: 'request_resumed' in (top / '.playfs/events').read_text(), 'it is sent again')
+        self.assertEqual(self.journal(), [])
+
+    def messages(self):
+        return [fixture.fields(record) for record in self.api.all('messages')]
+
+    def test_signed_in_since(self):
+        self.crash('anonymous', 'lose reply')
+        self.sign_in()
+        self.resumed()
+        self.assertEqual([message['body'] for message in self.messages()], ['anonymous'])
+        self.assertEqual(set(self.callers), {(self.callers[0][0], None)})
+
+    def test_signed_in_again(self):
+        """A new key of the same account is the same caller."""
+        key = self.sign_in()
+        journal = self.crash('mine', 'lose reply')
+        self.assertIn('ann@example.org', journal)
+        self.assertNotIn(key, journal)
+        other = self.sign_in()
+        self.assertNotEqual(key, other)
+        self.resumed()
+        self.assertEqual([message['body'] for message in self.messages()], ['mine'])
+        self.assertEqual({key for _, key in self.callers}, {f'Bearer {key}', f'Bearer {other}'})
+
+    def test_nobody_is_signed_in_any_more(self):
+        self.refused(lambda: self.command(self.playfs_path, 'logout', '--site', self.proxy.url))
+
+    def test_another_is_signed_in(self):
+        self.refused(lambda: self.sign_in('bob'))
+
+    def refused(self, change):
+        self.sign_in()
+        self.crash('Mine, "quoted"\n  and @bob', (503, '{}'))
+        before = len(self.callers)
+        change()
+        top = self.mount(self.proxy.url).directory
+
+        def told():
+            lines = [json.loads(line) for line in (top / '.playfs/errors.ndjson').read_text().splitlines()]
+            return [line for line in lines if 'nobody knows whether it arrived' in json.dumps(line)]
+
+        self.eventually(told, 'it is told')
+        [line] = told()
+        self.assertIn('account ann@example.org', json.dumps(line))
+        kept = pathlib.Path(re.search(r'its text is in (\S+?\.json)', json.dumps(line))[1])
+        self.assertEqual(kept.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(json.loads(kept.read_text())['body'], 'Mine, "quoted"\n  and @bob')
+        self.assertEqual((len(self.callers), self.messages()), (before, []), 'nothing is sent')
+        # The command that the error gives.
+        command = re.search(r'at the top of the mount: (cat .*? > threads/[\w-]+/reply)', json.dumps(line))[1]
+        self.command('sh', '-c', command, cwd=top)
+        self.eventually(self.messages, 'it arrives')
+        [message] = self.messages()
+        self.assertEqual((message['body'], message['mentions'], message['thread']),
+                         ('Mine, "quoted"\n  and @bob', ['bob'], self.thread))
+
+
+if __name__ == '__main__':
+    fixture.main()
