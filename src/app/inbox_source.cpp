@@ -120,7 +120,9 @@ class InboxOfSite final : public InboxSource {
   }
   Status mark_seen(const Entry& entry) override {
     const auto found = inbox_.find(entry.id);
-    return found && !entry.is_seen ? marks_.mark(found->id, found->at, true) : Status();
+    if (!found || entry.is_seen) return {};
+    PLAYFS_CHECK(inbox_.save_before_mark());
+    return marks_.mark(found->id, found->at, true);
   }
   std::string title_of_thread(const std::string& thread) override {
     auto record = stack_->site().try_record("threads", thread);

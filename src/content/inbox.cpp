@@ -318,6 +318,14 @@ Status Inbox::save() {
   return write_file_atomically(path_, text);
 }
 
+Status Inbox::save_before_mark() {
+  {
+    MutexLock lock(mutex_);
+    if (unsaved_ == 0) return {};
+  }
+  return save();
+}
+
 std::vector<Inbox::Entry> Inbox::entries() const {
   MutexLock lock(mutex_);
   std::vector<Entry> all;

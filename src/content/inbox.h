@@ -59,6 +59,9 @@ class Inbox {
   /// Whether much has been looked at that no file has yet.
   [[nodiscard]] bool is_to_be_saved() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] Status save() PLAYFS_EXCLUDES(mutex_);
+  /// To be called before an entry is marked: saves it, if the file does not have all that was looked at. Otherwise an
+  /// edit that brings it here again would, after a crash, pass for the version that was marked.
+  [[nodiscard]] Status save_before_mark() PLAYFS_EXCLUDES(mutex_);
 
   /// Oldest first.
   [[nodiscard]] std::vector<Entry> entries() const PLAYFS_EXCLUDES(mutex_);

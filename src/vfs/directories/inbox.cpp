@@ -102,6 +102,7 @@ Attempt<void> MarkedDirectory::rename(const OperationPtr& op, const std::string&
   if (other.get() != this && !op->noted(fact)) {
     return missing(
         on_disk(mount(), [&mount = mount(), op, fact, entry = *entry, is_seen = other->is_seen_]() -> Status {
+          PLAYFS_CHECK(mount.inbox().save_before_mark());
           PLAYFS_CHECK(mount.inbox_marks().mark(entry.id, entry.at, is_seen));
           op->note(fact);
           return {};
