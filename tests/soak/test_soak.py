@@ -16,7 +16,6 @@ import collections
 import contextlib
 import ctypes
 import json
-import math
 import os
 import pathlib
 import random
@@ -32,6 +31,7 @@ import contents
 import proxy
 import fixture
 from coherence_trouble import Trouble
+from service import Service
 
 LIBC = ctypes.CDLL(None)
 REMOUNT = 32 | 2 | 4  # MS_REMOUNT, plus MS_NOSUID and MS_NODEV, which every mount has
@@ -63,44 +63,6 @@ MORE_MEMORY, MORE_SHARE = 32 << 20, 0.25
 KEPT_BELOW, KEPT_OPEN = re.compile('/(objects|spool)/'), 256 * (1 + PROJECTS)
 CONNECTIONS = 64 + 8  # to the service, which a mount keeps, and other sockets
 MORE_DESCRIPTORS = 8
-
-
-class Service:
-    """One store and one address, which outlive the processes that serve them."""
-
-    def __init__(self, test):
-        self.test, self.port = test, fixture.free_port()
-        self.url, self.process, self.times = f'http://127.0.0.1:{self.port}', None, []
-        self.log = open(test.home / 'serve.log', 'w', encoding='utf-8')
-        test.addCleanup(self.end)
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            [self.test.playfs_path, 'serve', '--listen', f'127.0.0.1:{self.port}', '--store', str(self.test.home / 'store'),
-             '--limits', 'off'], env=self.test.environment('server'), stdin=subprocess.DEVNULL,
-            stdout=self.log, stderr=self.log)
-
-        def answers():
-            try:
-                return fixture.Api(self.url).request('GET', '/projects')[0] == 200
-            except OSError:
-                return False
-
-        self.test.eventually(answers, 'the service answers')
-        if self.times:
-            self.times[-1][1] = time.monotonic()
-
-    def kill(self):
-        self.times.append([time.monotonic(), math.inf])
-        self.process.kill()
-        self.process.wait()
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(fixture.COMMAND_LIMIT)
-        self.log.close()
 
 
 def descriptors(process):

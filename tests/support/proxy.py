@@ -84,18 +84,21 @@ class CountingProxy:
     included, and the connection is closed; None continues as usual.
 
     Clients ask a service once whether it tells of changes by itself. They get the answer that it does not, and the
-    question is not counted: what tests count, hold and lose is requests.
+    question is not counted: what tests count, hold and lose is requests. With `tells` they get the service's own
+    answer, and what it tells is passed on until `cut()`, or silently dropped while `muted` is set.
     """
 
     def __init__(self, port):
         self.quiet = None
         self.hanging = None
         self.away = False
+        self.tells = self.muted = False
         self.fate = lambda request: None
         self.raw = lambda method, path, headers, body, ask: None
         self._port = port
         self._over = False
         self._hung = 0
+        self._told = set()  # sockets of clients that are being told
         self._change = threading.Condition()
         self._round = 0
         self._last_arrival = 0.0
@@ -151,6 +154,14 @@ class CountingProxy:
         with self._change:
             return self._hung
 
+    def cut(self):
+        """Breaks the connections on which clients are told of changes."""
+        with self._change:
+            told, self._told = self._told, set()
+        for each in told:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
     def _wait_while_hanging(self, path):
         with self._change:
             self._hung += 1
@@ -185,8 +196,10 @@ class CountingProxy:
                     self.close_connection = True  # the client went away, or the service did in mid-answer
 
             def pass_on(self):
-                if self.command == 'GET' and self.path == '/.site/data' and not proxy.away:
+                if self.command == 'GET' and not proxy.away and self.path == '/.site/data' and not proxy.tells:
                     return self.describe()
+                if self.path.startswith('/.site/events'):
+                    return self.tell()
                 entry = proxy._arrived(f'{self.command} {self.path}')
                 if proxy.away:
                     self.close_connection = True
@@ -216,6 +229,30 @@ class CountingProxy:
                 self.send_header('Content-Length', str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
+
+            def tell(self):
+                """Passes on what the service tells, as it comes."""
+                self.close_connection = True
+                if proxy.away or not proxy.tells:
+                    return
+                server = http.client.HTTPConnection('127.0.0.1', proxy._port)
+                try:
+                    server.request('GET', self.path, None, dict(self.headers))
+                    answer = server.getresponse()
+                    with proxy._change:
+                        proxy._told.add(self.connection)
+                    self.send_response_only(answer.status)
+                    for name, value in answer.getheaders():
+                        if name.lower() not in ('connection', 'transfer-encoding', 'content-length'):
+                            self.send_header(name, value)
+                    self.end_headers()
+                    while data := answer.read1(65536):
+                        if not proxy.muted:
+                            self.wfile.write(data)
+                finally:
+                    server.close()
+                    with proxy._change:
+                        proxy._told.discard(self.connection)
 
             def ask(self, port, body, path=None):
                 server = http.client.HTTPConnection('127.0.0.1', port)
