@@ -134,8 +134,8 @@ class Contents(Inbox):
 
                 self.eventually(lambda: first in printed(), 'what is there')
                 bob = self.mount(self.api.origin, 'bob')
-                (bob.directory / f'threads/{talk}/reply').write_text('and second, @ann\n')
-                self.eventually(lambda: 'and second' in printed(), 'what comes')
+                (bob.directory / f'threads/{talk}/reply').write_text(f'after {first}, @ann\n')
+                self.eventually(lambda: f'after {first}' in printed(), 'what comes')
                 self.assertEqual(printed(), (self.box(other) / 'messages.ndjson').read_text())
 
     def test_it_costs_what_is_new(self):
