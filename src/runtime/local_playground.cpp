@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "service/sqlite_store.h"
 
 namespace playfs::runtime {
 
@@ -12,6 +13,12 @@ Result<std::unique_ptr<LocalPlayground>> LocalPlayground::open(const std::string
   PLAYFS_CHECK(make_private_directory(directory));
   PLAYFS_TRY(auto store, service::SqliteStore::open(directory + "/" + std::string(kStoreFile),
                                                     Database::Durability::full, clock, random));
+  return over(std::move(store), std::move(options), clock, random, mailer);
+}
+
+std::unique_ptr<LocalPlayground> LocalPlayground::over(std::unique_ptr<service::SiteStore> store,
+                                                       service::ServiceOptions options, const Clock& clock,
+                                                       Random& random, service::Mailer* mailer) {
   options.site_hosts.push_back(store->site_id());
   std::optional<service::SignIn> sign_in;
   if (mailer) sign_in.emplace(*store, *mailer, clock, random);
@@ -19,7 +26,7 @@ Result<std::unique_ptr<LocalPlayground>> LocalPlayground::open(const std::string
       new LocalPlayground(std::move(store), std::move(sign_in), std::move(options)));
 }
 
-LocalPlayground::LocalPlayground(std::unique_ptr<service::SqliteStore> store, std::optional<service::SignIn> sign_in,
+LocalPlayground::LocalPlayground(std::unique_ptr<service::SiteStore> store, std::optional<service::SignIn> sign_in,
                                  service::ServiceOptions options)
     : store_(std::move(store)),
       sign_in_(std::move(sign_in)),

@@ -1,5 +1,5 @@
-// A local playground: a directory with a store, and the service over it. `playfs serve` puts it on the network, and a
-// mount of `local:…` hosts it in its own process. Several processes may open one directory at once.
+// A playground of this process: a store and the service over it. `playfs serve` puts it on the network, and a mount of
+// `local:…` hosts it in its own process. The store is a directory, or a database; several processes may open either.
 //
 // Thread-safe like the service.
 #pragma once
@@ -14,7 +14,7 @@
 #include "service/change_feed.h"
 #include "service/mailer.h"
 #include "service/service.h"
-#include "service/sqlite_store.h"
+#include "service/site_store.h"
 
 namespace playfs::runtime {
 
@@ -28,6 +28,10 @@ class LocalPlayground {
   static Result<std::unique_ptr<LocalPlayground>> open(const std::string& directory, service::ServiceOptions options,
                                                        const Clock& clock, Random& random,
                                                        service::Mailer* mailer = nullptr);
+  /// The same over a store that is open already.
+  static std::unique_ptr<LocalPlayground> over(std::unique_ptr<service::SiteStore> store,
+                                               service::ServiceOptions options, const Clock& clock, Random& random,
+                                               service::Mailer* mailer = nullptr);
 
   [[nodiscard]] const service::Service& service() const { return service_; }
   [[nodiscard]] service::Store& store() { return *store_; }
@@ -35,9 +39,9 @@ class LocalPlayground {
   [[nodiscard]] service::ChangeFeed& feed() { return feed_; }
 
  private:
-  LocalPlayground(std::unique_ptr<service::SqliteStore> store, std::optional<service::SignIn> sign_in,
+  LocalPlayground(std::unique_ptr<service::SiteStore> store, std::optional<service::SignIn> sign_in,
                   service::ServiceOptions options);
-  std::unique_ptr<service::SqliteStore> store_;
+  std::unique_ptr<service::SiteStore> store_;
   std::optional<service::SignIn> sign_in_;
   service::ChangeFeed feed_;
   service::Service service_;

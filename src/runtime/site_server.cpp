@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "base/fd.h"
 #include "http/watch.h"
 #include "runtime/smtp_mailer.h"
 #include "service/outbox.h"
+#include "service/postgres_store.h"
 
 namespace playfs::runtime {
 
@@ -14,6 +16,15 @@ Status read_something(service::Store& store) {
   auto page = store.list(service::all_collections().front().name, 1, service::kNewest);
   if (!page) return fail(std::move(page).error());
   return {};
+}
+
+Result<std::unique_ptr<LocalPlayground>> open_playground(SiteServerOptions& options, const Clock& clock, Random& random,
+                                                         service::Mailer* mailer) {
+  if (options.database.empty())
+    return LocalPlayground::open(options.directory, std::move(options.service), clock, random, mailer);
+  PLAYFS_CHECK(make_private_directory(options.directory));
+  PLAYFS_TRY(auto store, service::PostgresStore::open(options.database, clock, random));
+  return LocalPlayground::over(std::move(store), std::move(options.service), clock, random, mailer);
 }
 }  // namespace
 
@@ -29,8 +40,7 @@ Result<std::unique_ptr<SiteServer>> SiteServer::start(SiteServerOptions options,
   http::Front::Options front;
   front.site = service::SiteHosts(options.service.site_hosts);
   http::PagesOptions pages{options.service.base_path, options.service.site_hosts};
-  PLAYFS_TRY(site->playground_,
-             LocalPlayground::open(options.directory, std::move(options.service), clock, random, site->mailer_.get()));
+  PLAYFS_TRY(site->playground_, open_playground(options, clock, random, site->mailer_.get()));
   site->pages_ = std::make_unique<http::Pages>(site->playground_->store(), std::move(pages));
   front.healthy = [&store = site->playground_->store()] { return read_something(store); };
   front.client = [&proxies = site->proxies_](const HttpRequest& request, const std::string& peer) {

@@ -18,7 +18,8 @@
 namespace playfs::runtime {
 
 struct SiteServerOptions {
-  std::string directory;  ///< of the playground
+  std::string directory;  ///< of the playground; with a database, for what this server alone keeps
+  std::string database;   ///< postgresql://…, which other servers may share; empty: the store is in `directory`
   service::ServiceOptions service;
   http::ServerOptions listen;
   std::string access_log;               ///< a file; empty: none

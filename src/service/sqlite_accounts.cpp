@@ -1,8 +1,8 @@
 #include "service/identity.h"
 #include "service/sqlite_connections.h"
 #include "service/sqlite_limits.h"
-#include "service/sqlite_schema.h"
 #include "service/sqlite_store.h"
+#include "service/stored_time.h"
 
 namespace playfs::service {
 

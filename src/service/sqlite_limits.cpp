@@ -4,7 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "service/sqlite_schema.h"
+#include "service/charges.h"
+#include "service/stored_time.h"
 
 namespace playfs::service {
 
@@ -21,9 +22,8 @@ constexpr std::string_view kCount = "INSERT INTO writes (bucket, expires) VALUES
 }  // namespace
 
 Status charge_write(Connection& connection, const Charge& charge, WallTime now) {
-  constexpr std::int64_t second = 1'000'000;
   const std::int64_t time = to_column(now);
-  const std::int64_t expiry = time + charge.window.count() * second;
+  const std::int64_t expiry = time + to_microseconds(charge.window);
   PLAYFS_TRY(auto forget, connection.use(kForget));
   PLAYFS_CHECK(forget->bind(1, charge.bucket).bind(2, time).bind(3, expiry).run());
   PLAYFS_TRY(auto sweep, connection.use(kSweep));
@@ -36,12 +36,9 @@ Status charge_write(Connection& connection, const Charge& charge, WallTime now) 
       PLAYFS_TRY(auto count, connection.use(kCount));
       return count->bind(1, charge.bucket).bind(2, expiry).run();
     }
-    Error error{ErrorCode::rate_limited, "write limit exceeded: " + charge.what};
-    error.retry_after = std::chrono::seconds((in_the_way->integer(0) - time + second - 1) / second);
-    return fail(std::move(error));
+    return fail(limit_reached(charge, in_the_way->integer(0) - time));
   }
-  Error error{ErrorCode::rate_limited, "writes are not allowed here: " + charge.what, {}, charge.window, 0};
-  return fail(std::move(error));
+  return fail(writes_not_allowed(charge));
 }
 
 }  // namespace playfs::service

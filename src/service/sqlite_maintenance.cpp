@@ -8,11 +8,8 @@
 
 #include "base/fd.h"
 #include "base/sqlite.h"
-#include "model/json.h"
-#include "service/collections.h"
-#include "service/record_text.h"
+#include "service/record_check.h"
 #include "service/sqlite_schema.h"
-#include "wire/json.h"
 
 namespace playfs::service {
 
@@ -22,19 +19,6 @@ namespace {
 Result<Database> open_existing(const std::string& path) {
   if (access(path.c_str(), F_OK) != 0) return fail(error_from_errno(errno, path));
   return Database::open(path, Database::Durability::full);
-}
-
-Status check_record(const Statement& row, std::int64_t previous_time) {
-  std::string name = "record " + std::string(row.text(0));
-  if (row.integer(2) <= previous_time) return fail(ErrorCode::corrupt, name + " is older than the one before it");
-  if (row.integer(3) < row.integer(2)) return fail(ErrorCode::corrupt, name + " was changed before it was created");
-  const Collection* collection = find_collection(row.text(1));
-  if (!collection) return fail(ErrorCode::corrupt, name + " is in no collection");
-  auto fields = wire::parse_json(row.text(4));
-  if (!fields || !fields->object()) return fail(ErrorCode::corrupt, name + " is not a JSON object");
-  if (row.text(5) != belonging(*collection, *fields->object()))
-    return fail(ErrorCode::corrupt, name + " is filed under the wrong project or thread");
-  return {};
 }
 
 }  // namespace
@@ -58,7 +42,9 @@ Result<std::uint64_t> check_store(const std::string& path) {
   for (std::int64_t previous = 0;; previous = records.integer(2), ++count) {
     PLAYFS_TRY(bool row, records.step());
     if (!row) return count;
-    PLAYFS_CHECK(check_record(records, previous));
+    PLAYFS_CHECK(check_record(
+        {records.text(0), records.text(1), records.integer(2), records.integer(3), records.text(4), records.text(5)},
+        previous));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "service/sqlite_schema.h"
 
+#include <cstdint>
+
 namespace playfs::service {
 
 namespace {

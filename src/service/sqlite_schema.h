@@ -1,10 +1,8 @@
 // The tables of a store, and the file's schema version. README.md has the reasons for them.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "base/result.h"
 #include "base/sqlite.h"
@@ -17,9 +15,5 @@ Result<std::string> prepare_schema(Database& database, Random& random);
 
 /// For callers that only read a store. Errors: not_supported for another version, or for a file that is not a store.
 Status require_current_schema(Database& database);
-
-/// Times are stored as whole microseconds since the epoch.
-inline std::int64_t to_column(WallTime time) { return time.nanoseconds / 1000; }
-inline WallTime from_column(std::int64_t microseconds) { return {microseconds * 1000}; }
 
 }  // namespace playfs::service

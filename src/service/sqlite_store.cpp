@@ -7,6 +7,7 @@
 #include "service/sqlite_connections.h"
 #include "service/sqlite_limits.h"
 #include "service/sqlite_schema.h"
+#include "service/stored_time.h"
 
 namespace playfs::service {
 

@@ -11,14 +11,13 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/sqlite.h"
-#include "service/accounts.h"
-#include "service/store.h"
+#include "service/site_store.h"
 
 namespace playfs::service {
 
 class Connections;
 
-class SqliteStore final : public Store, public Accounts {
+class SqliteStore final : public SiteStore {
  public:
   /// Opens or creates `path`. Clock and random must outlive the store.
   static Result<std::unique_ptr<SqliteStore>> open(const std::string& path, Database::Durability durability,

@@ -5,44 +5,24 @@
 namespace playfs::service {
 
 Status WriteQueue::run(UniqueFunction<Status()> write) {
-  Waiting self;
-  self.write = std::move(write);
-
-  std::deque<Waiting*> batch;
-  {
-    MutexLock lock(mutex_);
-    queue_.push_back(&self);
-    while (!self.done && (led_ || queue_.front() != &self)) self.changed.wait(mutex_);
-    if (self.done) return std::move(self.result);
-    led_ = true;
-    batch.swap(queue_);
-  }
-
-  run_together(batch);
-
-  MutexLock lock(mutex_);
-  led_ = false;
-  for (Waiting* waiting : batch) {
-    waiting->done = true;
-    if (waiting != &self) waiting->changed.notify_one();  // it lives at least until this lock is released
-  }
-  if (!queue_.empty()) queue_.front()->changed.notify_one();
+  Write self{std::move(write), {}};
+  queue_.run(self);
   return std::move(self.result);
 }
 
-void WriteQueue::run_together(const std::deque<Waiting*>& batch) {
+void WriteQueue::run_together(const Batch& batch) {
   if (auto committed = commit_all(batch); !committed) {
-    for (Waiting* waiting : batch)
-      if (waiting->result) waiting->result = committed;
+    for (Write* write : batch)
+      if (write->result) write->result = committed;
   }
 }
 
-Status WriteQueue::commit_all(const std::deque<Waiting*>& batch) {
+Status WriteQueue::commit_all(const Batch& batch) {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
-  for (Waiting* waiting : batch) {
+  for (Write* write : batch) {
     PLAYFS_CHECK(database_.execute("SAVEPOINT one"));
-    waiting->result = waiting->write();
-    if (!waiting->result) PLAYFS_CHECK(database_.execute("ROLLBACK TO one"));
+    write->result = write->run();
+    if (!write->result) PLAYFS_CHECK(database_.execute("ROLLBACK TO one"));
     PLAYFS_CHECK(database_.execute("RELEASE one"));
   }
   return transaction.commit();

@@ -1,22 +1,20 @@
-// Group commit: concurrent writes share one transaction, and so one fsync.
-//
-// The first thread to arrive leads: it takes all writes that queued up during the previous commit, runs them on the one
-// writing connection, commits, and wakes the others with their results. Needs no thread, and costs a single writer
-// nothing.
+// Group commit on one SQLite connection: concurrent writes share one transaction, and so one fsync. Thread-safe.
 #pragma once
 
-#include <deque>
+#include <limits>
 
 #include "base/callback.h"
-#include "base/mutex.h"
 #include "base/result.h"
 #include "base/sqlite.h"
+#include "service/group_queue.h"
 
 namespace playfs::service {
 
 class WriteQueue {
  public:
-  explicit WriteQueue(Database& database) : database_(database) {}
+  explicit WriteQueue(Database& database)
+      : database_(database),
+        queue_(std::numeric_limits<std::size_t>::max(), [this](const Batch& batch) { run_together(batch); }) {}
 
   /// Runs `write` inside a transaction and returns once that is committed. A write that fails is rolled back alone; a
   /// commit that fails fails every write in it. `write` runs once, possibly on another caller's thread, one at a time,
@@ -24,20 +22,17 @@ class WriteQueue {
   [[nodiscard]] Status run(UniqueFunction<Status()> write);
 
  private:
-  struct Waiting {
-    UniqueFunction<Status()> write;
+  struct Write {
+    UniqueFunction<Status()> run;
     Status result;
-    bool done = false;
-    Condition changed;
   };
+  using Batch = GroupQueue<Write>::Group;
 
-  void run_together(const std::deque<Waiting*>& batch);
-  [[nodiscard]] Status commit_all(const std::deque<Waiting*>& batch);
+  void run_together(const Batch& batch);
+  [[nodiscard]] Status commit_all(const Batch& batch);
 
   Database& database_;  // used by the leader alone
-  Mutex mutex_;
-  std::deque<Waiting*> queue_ PLAYFS_GUARDED_BY(mutex_);
-  bool led_ PLAYFS_GUARDED_BY(mutex_) = false;
+  GroupQueue<Write> queue_;
 };
 
 }  // namespace playfs::service

@@ -15,11 +15,11 @@ BASE = '/.site/data'
 
 
 class Server:
-    """One store and one address; the process can be stopped and restarted."""
+    """One store and one address; the process can be stopped and restarted. `store`: a database; else a directory."""
 
-    def __init__(self, case, *options):
+    def __init__(self, case, *options, store=None):
         self.case, self.options = case, [str(option) for option in options]
-        self.store = case.home / 'store'
+        self.store = store or case.home / 'store'
         self.address = f'127.0.0.1:{free_port()}'
         self.url = f'http://{self.address}'
         self.process = None

@@ -5,6 +5,8 @@
 //   PLAYFS_CONFORMANCE_ACCESS  without a URL: "serve" for a `playfs serve` of our own, the binary that PLAYFS names
 //   (the
 //                            default), "local" for our own service in the same process
+//   PLAYFS_CONFORMANCE_NEW_STORE  a program that prints a --store for each `playfs serve` of our own; without it, a
+//                                 directory
 //
 // One run stays within the API document's write limits, so it can test a public site once an hour.
 #pragma once
@@ -81,6 +83,7 @@ class Site {
   Site() = default;
   static std::unique_ptr<Site> open_own(const std::string& access);
   void open_in_process();
+  [[nodiscard]] std::string new_store() const;
   void start_server();
   Response send_to(const std::string& method, const std::string& target, std::string body, HttpHeaders headers);
 

@@ -1,4 +1,4 @@
-// playfs serve: serves the Data API on a port, over a playground on this disk.
+// playfs serve: serves the Data API on a port, over a playground on this disk or in a database.
 #include <malloc.h>
 
 #include <charconv>
@@ -9,6 +9,8 @@
 #include "runtime/secret_file.h"
 #include "runtime/signals.h"
 #include "runtime/site_server.h"
+#include "service/postgres_maintenance.h"
+#include "service/postgres_uri.h"
 #include "service/site_hosts.h"
 #include "service/sqlite_maintenance.h"
 
@@ -40,14 +42,23 @@ Result<Listen> parse_listen(const std::string& text) {
   return listen;
 }
 
-Result<std::string> store_directory(const CommandContext& context, const std::string& store) {
-  if (store.empty()) return context.places.data + "/default";
+/// Where the records are.
+struct StorePlace {
+  std::string directory;
+  std::string database;  ///< empty: they are in the directory
+  /// To be shown, so without a password.
+  [[nodiscard]] std::string shown() const { return database.empty() ? directory : service::without_password(database); }
+};
+
+Result<StorePlace> store_place(const CommandContext& context, const std::string& store) {
+  if (store.empty()) return StorePlace{context.places.data + "/default", {}};
+  if (service::is_postgres_uri(store)) return StorePlace{context.places.data + "/served", store};
   if (store.find("://") != std::string::npos)
-    return fail(ErrorCode::not_supported,
-                "this build only supports a directory as its store; " + store.substr(0, store.find("://")) +
-                    " is not supported",
-                "--store DIR");
-  return context.io.absolute(store);
+    return fail(
+        ErrorCode::not_supported,
+        "a store is a directory or a PostgreSQL database; " + store.substr(0, store.find("://")) + " is not supported",
+        "--store DIR, or --store postgresql://HOST/DATABASE");
+  return StorePlace{context.io.absolute(store), {}};
 }
 
 Result<service::Limits> limits_of(const CommandContext& context, const std::string& limits) {
@@ -97,8 +108,13 @@ Result<std::optional<net::SmtpServer>> mail_server(const CommandContext& context
 
 /// `playfs serve backup FILE` and `playfs serve check`, which also work while the store is being served.
 Result<ExitCode> care_for_store(CommandContext& context, const std::vector<std::string>& words,
-                                const std::string& directory) {
-  std::string store = directory + "/" + std::string(runtime::LocalPlayground::kStoreFile);
+                                const StorePlace& place) {
+  const bool is_database = !place.database.empty();
+  std::string store =
+      is_database ? place.shown() : place.directory + "/" + std::string(runtime::LocalPlayground::kStoreFile);
+  if (words.front() == "backup" && is_database)
+    return fail(ErrorCode::not_supported, "backup copies a store on this disk; a database has tools of its own",
+                "pg_dump --format=custom --file=FILE URL, and later pg_restore");
   if (words.front() == "backup" && words.size() == 2) {
     std::string copy = context.io.absolute(words[1]);
     PLAYFS_CHECK(service::back_up_store(store, copy));
@@ -107,7 +123,8 @@ Result<ExitCode> care_for_store(CommandContext& context, const std::vector<std::
     return ExitCode::done;
   }
   if (words.front() == "check" && words.size() == 1) {
-    PLAYFS_TRY(std::uint64_t records, service::check_store(store));
+    PLAYFS_TRY(std::uint64_t records,
+               is_database ? service::check_postgres_store(place.database) : service::check_store(store));
     context.out.note(store + " is sound: " + std::to_string(records) + " records.");
     context.out.document(JsonObject{{"store", store}, {"records", records}});
     return ExitCode::done;
@@ -128,8 +145,10 @@ void give_memory_back() {
 
 Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments) {
   runtime::SiteServerOptions options;
-  PLAYFS_TRY(options.directory, store_directory(context, arguments.store));
-  if (!arguments.words.empty()) return care_for_store(context, arguments.words, options.directory);
+  PLAYFS_TRY(const StorePlace place, store_place(context, arguments.store));
+  if (!arguments.words.empty()) return care_for_store(context, arguments.words, place);
+  options.directory = place.directory;
+  options.database = place.database;
   give_memory_back();
   runtime::outlive_readers();
   runtime::forgo_core_dumps();
@@ -150,16 +169,15 @@ Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments)
   if (!arguments.access_log.empty()) options.access_log = context.io.absolute(arguments.access_log);
   PLAYFS_TRY(options.smtp, mail_server(context, arguments));
 
-  std::string directory = options.directory;
   runtime::close_inherited_descriptors();
   runtime::raise_descriptor_limit();
   runtime::TerminationSignals signals;
   PLAYFS_TRY(auto site, runtime::SiteServer::start(std::move(options), context.io.clock, context.io.random));
   std::string url = "http://" + site->endpoint();
   context.out.line(url);
-  context.out.note("Serving " + directory + ", write limits: " + arguments.limits + ". Press Ctrl-C to stop.");
+  context.out.note("Serving " + place.shown() + ", write limits: " + arguments.limits + ". Press Ctrl-C to stop.");
   if (!site->outbox().empty()) context.out.note("Sign-in codes are written to " + site->outbox() + ".");
-  context.out.document(JsonObject{{"url", url}, {"store", directory}});
+  context.out.document(JsonObject{{"url", url}, {"store", place.shown()}});
   context.io.out.flush();
   signals.wait();
   site->stop();

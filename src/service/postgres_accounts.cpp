@@ -1,0 +1,117 @@
+#include <vector>
+
+#include "service/identity.h"
+#include "service/postgres_limits.h"
+#include "service/postgres_pool.h"
+#include "service/postgres_store.h"
+#include "service/postgres_transaction.h"
+#include "service/stored_time.h"
+
+namespace playfs::service {
+
+namespace {
+
+constexpr const char* kAccountOfKey = "SELECT account FROM api_keys WHERE hash = $1";
+constexpr const char* kAddAccount =
+    "INSERT INTO accounts (id, email, created_at) VALUES ($1, $2, $3) ON CONFLICT (email) DO NOTHING";
+// Locked, so that of two who sign in at once each sees the other's key among those to be dropped.
+constexpr const char* kAccountOfEmail = "SELECT id FROM accounts WHERE email = $1 FOR UPDATE";
+constexpr const char* kAddKey = "INSERT INTO api_keys (hash, account, created_at) VALUES ($1, $2, $3)";
+constexpr const char* kDropOldKeys =
+    "DELETE FROM api_keys WHERE account = $1 AND number NOT IN"
+    " (SELECT number FROM api_keys WHERE account = $1 ORDER BY created_at DESC, number DESC LIMIT $2)";
+
+constexpr const char* kForgetCodes = "DELETE FROM sign_in_codes WHERE expires <= $1";
+constexpr const char* kPutCode = "INSERT INTO sign_in_codes (email, client, hash, expires) VALUES ($1, $2, $3, $4)";
+constexpr const char* kDropOldCodes =
+    "DELETE FROM sign_in_codes WHERE email = $1 AND client = $2 AND number NOT IN"
+    " (SELECT number FROM sign_in_codes WHERE email = $1 AND client = $2 ORDER BY number DESC LIMIT $3)";
+constexpr const char* kCodesOfEmail = "SELECT hash FROM sign_in_codes WHERE email = $1 AND expires > $2 FOR UPDATE";
+constexpr const char* kUseUp = "DELETE FROM sign_in_codes WHERE email = $1";
+
+/// All of them or none: the caller's transaction ends if this fails.
+Status count_charges(PostgresConnection& connection, std::span<const Charge> charges, WallTime now,
+                     PostgresDeadline deadline) {
+  PostgresCharges counted;
+  for (const Charge& charge : charges) PLAYFS_CHECK(counted.add(charge));
+  if (counted.empty()) return {};
+  PLAYFS_TRY(auto answers, connection.run({counted.statement(now)}, deadline));
+  counted.granted(answers.front());
+  for (const Charge& charge : charges) PLAYFS_CHECK(counted.take(charge, now));
+  return {};
+}
+
+Result<SignedIn> add_key(PostgresConnection& connection, std::string_view email, std::string_view key_hash,
+                         WallTime now, Random& random, PostgresDeadline deadline) {
+  const std::string new_account = "acct_" + random.hex(20);
+  const std::int64_t time = to_column(now);
+  PLAYFS_TRY(auto account, connection.run({{kAddAccount, Parameters().bytes(new_account).bytes(email).integer(time)},
+                                           {kAccountOfEmail, Parameters().bytes(email)}},
+                                          deadline));
+  if (account.back().empty()) return fail(ErrorCode::internal, "an account that was added is not there");
+  SignedIn result{account.back().string(0, 0), false};
+  result.is_new = result.account == new_account;
+  PLAYFS_TRY(auto added, connection.run({{kAddKey, Parameters().bytes(key_hash).bytes(result.account).integer(time)},
+                                         {kDropOldKeys, Parameters().bytes(result.account).integer(kKeysPerAccount)}},
+                                        deadline));
+  return result;
+}
+
+bool has_code(const PostgresRows& rows, std::string_view code_hash) {
+  bool is_one = false;
+  for (int row = 0; row < rows.count(); ++row)
+    if (equal_in_constant_time(rows.bytes(row, 0), code_hash)) is_one = true;
+  return is_one;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> PostgresStore::account_of_key(std::string_view key_hash) {
+  PLAYFS_TRY(auto rows, readers_->run({kAccountOfKey, Parameters().bytes(key_hash)}));
+  if (rows.empty()) return std::nullopt;
+  return rows.string(0, 0);
+}
+
+Status PostgresStore::put_code(std::string_view email, std::string_view client, std::string_view code_hash,
+                               WallTime expires, std::span<const Charge> charges) {
+  return in_transaction(*writers_, [&](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
+    const WallTime now = clock_.wall();
+    PLAYFS_CHECK(count_charges(connection, charges, now, deadline));
+    PLAYFS_TRY(auto done,
+               connection.run(
+                   {{kForgetCodes, Parameters().integer(to_column(now))},
+                    {kPutCode, Parameters().bytes(email).bytes(client).bytes(code_hash).integer(to_column(expires))},
+                    {kDropOldCodes, Parameters().bytes(email).bytes(client).integer(kLiveCodes)}},
+                   deadline));
+    return {};
+  });
+}
+
+Result<std::optional<SignedIn>> PostgresStore::redeem_code(std::string_view email, std::string_view code_hash,
+                                                           std::string_view key_hash, std::span<const Charge> charges) {
+  std::optional<SignedIn> result;
+  PLAYFS_CHECK(in_transaction(*writers_, [&](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
+    result.reset();
+    const WallTime now = clock_.wall();
+    PLAYFS_CHECK(count_charges(connection, charges, now, deadline));
+    PLAYFS_TRY(auto codes,
+               connection.run({{kCodesOfEmail, Parameters().bytes(email).integer(to_column(now))}}, deadline));
+    // A wrong code is not an error here: the transaction must commit for the attempt to count.
+    if (!has_code(codes.front(), code_hash)) return {};
+    PLAYFS_TRY(auto used_up, connection.run({{kUseUp, Parameters().bytes(email)}}, deadline));
+    PLAYFS_TRY(result, add_key(connection, email, key_hash, now, random_, deadline));
+    return {};
+  }));
+  return result;
+}
+
+Result<SignedIn> PostgresStore::sign_in(std::string_view email, std::string_view key_hash) {
+  SignedIn result;
+  PLAYFS_CHECK(in_transaction(*writers_, [&](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
+    PLAYFS_TRY(result, add_key(connection, email, key_hash, clock_.wall(), random_, deadline));
+    return {};
+  }));
+  return result;
+}
+
+}  // namespace playfs::service

@@ -1,0 +1,160 @@
+#include "service/postgres_schema.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "service/postgres_transaction.h"
+
+namespace playfs::service {
+
+namespace {
+
+// `site` has one row. Whoever adds or changes records locks it last in the transaction, and takes from it the next
+// position, number of a change, and time; so these become visible in their order, whichever server gave them. The other
+// tables are SQLite's (sqlite_schema.cpp), but for the writes that count against a limit: those of a bucket are an
+// array in one row, which is also the lock under which they are counted.
+constexpr std::array kCreate = {
+    R"sql(CREATE TABLE site (
+      id text NOT NULL,
+      position bigint NOT NULL,
+      changed bigint NOT NULL,
+      created_at bigint NOT NULL
+    ))sql",
+    R"sql(CREATE TABLE records (
+      position bigint PRIMARY KEY,
+      collection text NOT NULL,
+      id bytea NOT NULL UNIQUE,
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL,
+      status text NOT NULL,
+      owner bytea NOT NULL,
+      request_key bytea,
+      fields bytea NOT NULL,
+      belongs_to bytea,
+      changed bigint
+    ))sql",
+    "CREATE INDEX records_of_collection ON records (collection, position)",
+    "CREATE INDEX records_of_whole ON records (collection, belongs_to, position) WHERE belongs_to IS NOT NULL",
+    "CREATE UNIQUE INDEX records_by_change ON records (changed) WHERE changed IS NOT NULL",
+    "CREATE UNIQUE INDEX records_by_request_key ON records (request_key) WHERE request_key IS NOT NULL",
+    R"sql(CREATE TABLE write_limits (
+      bucket bytea PRIMARY KEY,
+      expiries bigint[] NOT NULL,
+      allowance bigint NOT NULL,
+      granted bigint NOT NULL,
+      last_hour bigint NOT NULL
+    ))sql",
+    // Most updates do not touch last_hour, and so need no new entries in the indexes.
+    "CREATE INDEX write_limits_by_hour ON write_limits (last_hour)",
+    R"sql(CREATE TABLE accounts (
+      id bytea PRIMARY KEY,
+      email bytea NOT NULL UNIQUE,
+      created_at bigint NOT NULL
+    ))sql",
+    R"sql(CREATE TABLE api_keys (
+      number bigint GENERATED ALWAYS AS IDENTITY,
+      hash bytea PRIMARY KEY,
+      account bytea NOT NULL REFERENCES accounts (id),
+      created_at bigint NOT NULL
+    ))sql",
+    "CREATE INDEX api_keys_of_account ON api_keys (account, created_at, number)",
+    R"sql(CREATE TABLE sign_in_codes (
+      number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      email bytea NOT NULL,
+      client bytea NOT NULL,
+      hash bytea NOT NULL,
+      expires bigint NOT NULL
+    ))sql",
+    "CREATE INDEX sign_in_codes_of_email ON sign_in_codes (email, client, number)",
+    "CREATE INDEX sign_in_codes_by_expiry ON sign_in_codes (expires)",
+};
+
+/// One step, from the version before it.
+struct Migration {
+  std::span<const char* const> statements;
+  std::int64_t oldest;  ///< servers of this version and newer ones can use the tables afterwards
+};
+constexpr std::array kMigrations = {Migration{kCreate, 1}};
+constexpr std::int64_t kVersion = kMigrations.size();
+
+struct Version {
+  std::int64_t version = 0;
+  std::int64_t oldest = 0;
+};
+
+/// nullopt without tables.
+Result<std::optional<Version>> version_of(PostgresPool& pool) {
+  auto rows = pool.run({"SELECT version, oldest FROM schema_version"});
+  if (!rows && rows.error().remote_code == kUndefinedTable) return std::nullopt;
+  if (!rows) return fail(std::move(rows).error());
+  if (rows->empty()) return fail(ErrorCode::corrupt, "the database does not say which version its tables have");
+  return Version{rows->integer(0, 0), rows->integer(0, 1)};
+}
+
+Status refuse_newer(const Version& found) {
+  if (found.version <= kVersion || found.oldest <= kVersion) return {};
+  return fail(ErrorCode::not_supported,
+              "the store was written by a newer version of playfs: its tables have version " +
+                  std::to_string(found.version) + ", this one knows " + std::to_string(kVersion),
+              "update playfs");
+}
+
+Status create_version(PostgresPool& pool) {
+  return in_transaction(pool, [](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
+    PLAYFS_TRY(auto done, connection.run({{"CREATE TABLE schema_version (only_row bigint PRIMARY KEY,"
+                                           " version bigint NOT NULL, oldest bigint NOT NULL)"},
+                                          {"INSERT INTO schema_version VALUES (1, 0, 0)"}},
+                                         deadline));
+    return {};
+  });
+}
+
+Status migrate(PostgresPool& pool, Random& random) {
+  return in_transaction(pool, [&](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
+    PLAYFS_TRY(auto row, connection.run({{"SELECT version, oldest FROM schema_version FOR UPDATE"}}, deadline));
+    const std::int64_t version = row.front().empty() ? 0 : row.front().integer(0, 0);
+    if (version >= kVersion) return {};  // another server was first
+    std::vector<PostgresStatement> statements;
+    for (auto step = static_cast<std::size_t>(version); step < kMigrations.size(); ++step)
+      for (const char* sql : kMigrations[step].statements) statements.push_back({sql});
+    if (version == 0)
+      statements.push_back({"INSERT INTO site VALUES ($1, 0, 0, 0)", Parameters().text(random.hex(16))});
+    statements.push_back({"UPDATE schema_version SET version = $1, oldest = $2",
+                          Parameters().integer(kVersion).integer(kMigrations.back().oldest)});
+    PLAYFS_TRY(auto done, connection.run(statements, deadline));
+    return {};
+  });
+}
+
+/// Whether two servers have created the same table at once: a duplicate table, or one of its catalogue entries.
+bool is_race(const Error& error) { return error.remote_code == "42P07" || error.remote_code == kUniqueViolation; }
+
+}  // namespace
+
+Status require_postgres_schema(PostgresPool& pool) {
+  PLAYFS_TRY(auto version, version_of(pool));
+  if (!version) return fail(ErrorCode::not_found, "there is no store in this database");
+  PLAYFS_CHECK(refuse_newer(*version));
+  if (version->version >= kVersion) return {};
+  return fail(ErrorCode::not_supported, "the store was written by another version of playfs",
+              "open it once with this version: playfs serve");
+}
+
+Result<std::string> prepare_postgres_schema(PostgresPool& pool, Random& random) {
+  PLAYFS_TRY(auto version, version_of(pool));
+  if (!version) {
+    if (auto created = create_version(pool); !created && !is_race(created.error()))
+      return fail(std::move(created).error());
+    version = Version{};
+  }
+  PLAYFS_CHECK(refuse_newer(*version));
+  if (version->version < kVersion) PLAYFS_CHECK(migrate(pool, random));
+  PLAYFS_TRY(auto site, pool.run({"SELECT id FROM site"}));
+  if (site.empty()) return fail(ErrorCode::corrupt, "the store has no site id");
+  return site.string(0, 0);
+}
+
+}  // namespace playfs::service

@@ -1,0 +1,119 @@
+#include "service/postgres_store.h"
+
+#include <utility>
+
+#include "service/postgres_pool.h"
+#include "service/postgres_record.h"
+#include "service/postgres_schema.h"
+#include "service/postgres_uri.h"
+#include "service/postgres_writes.h"
+
+namespace playfs::service {
+
+namespace {
+
+// Of each server. PostgreSQL takes 100 in all, unless it is told otherwise.
+constexpr std::size_t kReaders = 8;
+constexpr std::size_t kWriters = 3;  // one commits groups of records; others sign in
+
+constexpr const char* kById = "SELECT " PLAYFS_POSTGRES_RECORD " FROM records WHERE id = $1 AND collection = $2";
+constexpr const char* kByRequestKey = "SELECT " PLAYFS_POSTGRES_RECORD " FROM records WHERE request_key = $1";
+constexpr const char* kPage = "SELECT " PLAYFS_POSTGRES_RECORD
+                              " FROM records WHERE collection = $1 AND position < $2 ORDER BY position DESC LIMIT $3";
+constexpr const char* kPageOfParts =
+    "SELECT " PLAYFS_POSTGRES_RECORD
+    " FROM records WHERE collection = $1 AND belongs_to = $4 AND position < $2 ORDER BY position DESC LIMIT $3";
+constexpr const char* kNewestChange = "SELECT changed FROM site";
+constexpr const char* kChanges =
+    "SELECT changed, collection, id, updated_at, belongs_to FROM records WHERE changed > $1 ORDER BY changed LIMIT $2";
+
+/// From rows of which the last, if there are more than `limit`, only says that there is another page.
+Page page_of(const PostgresRows& rows, std::size_t limit) {
+  Page page;
+  for (int row = 0; row < rows.count(); ++row) {
+    if (page.records.size() == limit) {
+      page.next = rows.integer(row - 1, 0);
+      break;
+    }
+    page.records.push_back(record_of_row(rows, row));
+  }
+  return page;
+}
+
+Parameters page_parameters(std::string_view collection, std::size_t limit, Position before) {
+  return Parameters().text(collection).integer(before).integer(static_cast<std::int64_t>(limit) + 1);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const std::string& uri, const Clock& clock, Random& random) {
+  auto readers = std::make_unique<PostgresPool>(uri, kReaders);
+  auto writers = std::make_unique<PostgresPool>(uri, kWriters);
+  auto site_id = prepare_postgres_schema(*writers, random);
+  if (!site_id) return fail(site_id.error().while_doing(without_password(uri)));
+  return std::unique_ptr<PostgresStore>(
+      new PostgresStore(std::move(readers), std::move(writers), *std::move(site_id), clock, random));
+}
+
+PostgresStore::PostgresStore(std::unique_ptr<PostgresPool> readers, std::unique_ptr<PostgresPool> writers,
+                             std::string site_id, const Clock& clock, Random& random)
+    : readers_(std::move(readers)),
+      writers_(std::move(writers)),
+      site_id_(std::move(site_id)),
+      clock_(clock),
+      random_(random),
+      writer_(std::make_unique<PostgresWriter>(*writers_, clock, random)) {}
+
+PostgresStore::~PostgresStore() = default;
+
+Result<StoredRecord> PostgresStore::insert(const NewRecord& record) {
+  PLAYFS_TRY(auto created, writer_->run({record.collection, record.contents, record.charge, &record}));
+  if (!created) return fail(ErrorCode::internal, "an insert without a record");
+  return *std::move(created);
+}
+
+Result<std::optional<StoredRecord>> PostgresStore::created_by(std::string_view request_key) {
+  PLAYFS_TRY(auto rows, readers_->run({kByRequestKey, Parameters().bytes(request_key)}));
+  if (rows.empty()) return std::nullopt;
+  return record_of_row(rows, 0);
+}
+
+Result<StoredRecord> PostgresStore::get(std::string_view collection, std::string_view id) {
+  PLAYFS_TRY(auto rows, readers_->run({kById, Parameters().bytes(id).text(collection)}));
+  if (rows.empty()) return fail(ErrorCode::not_found, "there is no such record");
+  return record_of_row(rows, 0);
+}
+
+Result<Page> PostgresStore::list(std::string_view collection, std::size_t limit, Position before) {
+  PLAYFS_TRY(auto rows, readers_->run({kPage, page_parameters(collection, limit, before)}));
+  return page_of(rows, limit);
+}
+
+Result<Page> PostgresStore::list_parts(std::string_view collection, std::string_view whole, std::size_t limit,
+                                       Position before) {
+  PLAYFS_TRY(auto rows, readers_->run({kPageOfParts, page_parameters(collection, limit, before).bytes(whole)}));
+  return page_of(rows, limit);
+}
+
+Result<std::optional<StoredRecord>> PostgresStore::replace(std::string_view collection, const StoredRecord& read,
+                                                           Contents contents, const std::optional<Charge>& charge) {
+  return writer_->run({collection, contents, charge, nullptr, &read});
+}
+
+Result<std::vector<Change>> PostgresStore::changes(Position after, std::size_t limit) {
+  PLAYFS_TRY(auto rows,
+             readers_->run({kChanges, Parameters().integer(after).integer(static_cast<std::int64_t>(limit))}));
+  std::vector<Change> changes;
+  for (int row = 0; row < rows.count(); ++row)
+    changes.push_back({rows.integer(row, 0), rows.string(row, 1), rows.string(row, 2),
+                       from_column(rows.integer(row, 3)), rows.string(row, 4)});
+  return changes;
+}
+
+Result<Position> PostgresStore::newest_change() {
+  PLAYFS_TRY(auto rows, readers_->run({kNewestChange}));
+  if (rows.empty()) return fail(ErrorCode::corrupt, "the store has lost its site row");
+  return rows.integer(0, 0);
+}
+
+}  // namespace playfs::service

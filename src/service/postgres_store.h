@@ -1,0 +1,58 @@
+// Records and accounts in a PostgreSQL database, which any number of servers share.
+//
+// Reads run in parallel on a few connections; writes are committed in groups (postgres_writes.h). No state is kept in
+// this process, or in a session of the database. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "service/site_store.h"
+
+namespace playfs::service {
+
+class PostgresPool;
+class PostgresWriter;
+
+class PostgresStore final : public SiteStore {
+ public:
+  /// Opens the store in the database of a connection URI (postgresql://…), and creates it if there is none. Clock and
+  /// random must outlive it.
+  static Result<std::unique_ptr<PostgresStore>> open(const std::string& uri, const Clock& clock, Random& random);
+  ~PostgresStore() override;
+
+  Result<StoredRecord> insert(const NewRecord& record) override;
+  Result<std::optional<StoredRecord>> created_by(std::string_view request_key) override;
+  Result<StoredRecord> get(std::string_view collection, std::string_view id) override;
+  Result<Page> list(std::string_view collection, std::size_t limit, Position before) override;
+  Result<Page> list_parts(std::string_view collection, std::string_view whole, std::size_t limit,
+                          Position before) override;
+  Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read, Contents contents,
+                                              const std::optional<Charge>& charge) override;
+  Result<std::vector<Change>> changes(Position after, std::size_t limit) override;
+  Result<Position> newest_change() override;
+  [[nodiscard]] const std::string& site_id() const override { return site_id_; }
+
+  Result<std::optional<std::string>> account_of_key(std::string_view key_hash) override;
+  Status put_code(std::string_view email, std::string_view client, std::string_view code_hash, WallTime expires,
+                  std::span<const Charge> charges) override;
+  Result<std::optional<SignedIn>> redeem_code(std::string_view email, std::string_view code_hash,
+                                              std::string_view key_hash, std::span<const Charge> charges) override;
+  Result<SignedIn> sign_in(std::string_view email, std::string_view key_hash) override;
+
+ private:
+  PostgresStore(std::unique_ptr<PostgresPool> readers, std::unique_ptr<PostgresPool> writers, std::string site_id,
+                const Clock& clock, Random& random);
+
+  const std::unique_ptr<PostgresPool> readers_;
+  const std::unique_ptr<PostgresPool> writers_;  ///< of its own, so that no number of reads keeps writes waiting
+  const std::string site_id_;
+  const Clock& clock_;
+  Random& random_;
+  const std::unique_ptr<PostgresWriter> writer_;
+};
+
+}  // namespace playfs::service

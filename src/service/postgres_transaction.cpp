@@ -1,0 +1,34 @@
+#include "service/postgres_transaction.h"
+
+#include <utility>
+
+namespace playfs::service {
+
+std::vector<PostgresStatement> begin_transaction() {
+  return {{"BEGIN"},
+          {"SELECT set_config('statement_timeout', '8000', true), set_config('lock_timeout', '5000', true),"
+           " set_config('idle_in_transaction_session_timeout', '5000', true)"}};
+}
+
+Status in_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnection&, PostgresDeadline)> work) {
+  const auto deadline = std::chrono::steady_clock::now() + kPostgresWriteLimit;
+  Retries retries(deadline);
+  for (bool was_lost = false;;) {
+    PLAYFS_TRY(auto connection, pool.take(deadline));
+    Status done;
+    if (auto begun = connection->run(begin_transaction(), deadline); !begun) done = fail(std::move(begun).error());
+    if (done) done = work(*connection, deadline);
+    const bool may_be_lost_once = !done && is_lost(done.error()) && !std::exchange(was_lost, true);
+    if (done) {
+      auto committed = connection->run({{"COMMIT"}}, deadline);
+      if (committed) return {};
+      done = fail(std::move(committed).error());
+    } else if (!is_lost(done.error())) {
+      // If this fails, so has the connection, and the server rolls back.
+      if (auto ended = connection->roll_back(deadline); !ended) return done;
+    }
+    if (!may_be_lost_once && !retries.again(done.error())) return done;
+  }
+}
+
+}  // namespace playfs::service

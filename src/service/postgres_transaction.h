@@ -1,0 +1,25 @@
+// Transactions on PostgreSQL that are run again when they lose against others. Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "base/callback.h"
+#include "base/result.h"
+#include "service/postgres_connection.h"
+#include "service/postgres_pool.h"
+
+namespace playfs::service {
+
+/// How long a write may take, with all attempts at it.
+inline constexpr std::chrono::seconds kPostgresWriteLimit{8};
+
+/// What each transaction begins with. The server ends it by itself if this process stops in the middle.
+std::vector<PostgresStatement> begin_transaction();
+
+/// Runs `work` in a transaction and commits, again if it loses against another one or if its connection ended before
+/// the commit. Other errors roll back. If the connection ends during the commit, nobody knows whether it happened:
+/// busy.
+Status in_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnection&, PostgresDeadline)> work);
+
+}  // namespace playfs::service

@@ -1,0 +1,11 @@
+// Everything that a site keeps: its records and its accounts, in one place.
+#pragma once
+
+#include "service/accounts.h"
+#include "service/store.h"
+
+namespace playfs::service {
+
+class SiteStore : public Store, public Accounts {};
+
+}  // namespace playfs::service
