@@ -204,20 +204,21 @@ class Parser {
     umount_command->add_flag("--wait", u->wait, "Wait for a running publication to finish first");
 
     std::shared_ptr<ServeArguments> s;
-    auto* serve_command =
-        command("serve", "Serve the Data API for a playground on this disk",
-                "  playfs serve\n"
-                "  playfs serve --listen 127.0.0.1:8787 --store /srv/playground\n"
-                "  playfs serve backup /backup/monday.db --store /srv/playground   copy it while it is being served\n"
-                "  playfs serve check --store /srv/playground                      read and verify all of it",
-                serve, s);
+    auto* serve_command = command(
+        "serve", "Serve the Data API for a playground on this disk or in a database",
+        "  playfs serve\n"
+        "  playfs serve --listen 127.0.0.1:8787 --store /srv/playground\n"
+        "  playfs serve --store postgresql://db.example.org/playground     one of several servers over a database\n"
+        "  playfs serve backup /backup/monday.db --store /srv/playground   copy it while it is being served\n"
+        "  playfs serve check --store /srv/playground                      read and verify all of it",
+        serve, s);
     serve_command->add_option("[backup FILE | check]", s->words, "Copy or check the store instead of serving it")
         ->expected(0, 2);
     serve_command->add_option("--listen", s->listen, "Address and port to listen on; port 0 picks a free one")
         ->type_name("ADDR:PORT")
         ->capture_default_str();
     serve_command->add_option("--store", s->store, "Where to store the records (default: the local playground)")
-        ->type_name("DIR");
+        ->type_name("DIR|postgresql://HOST/DATABASE");
     serve_command->add_option("--limits", s->limits, "Write limits: as documented, none, or from a JSON file")
         ->type_name("spec|off|FILE")
         ->capture_default_str();

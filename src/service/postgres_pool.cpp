@@ -24,13 +24,15 @@ Result<PostgresPool::Loan> PostgresPool::take(PostgresDeadline deadline) {
 }
 
 Result<std::unique_ptr<PostgresConnection>> PostgresPool::free_or_room(PostgresDeadline deadline) {
+  std::vector<std::unique_ptr<PostgresConnection>> gone;  // closed without the lock
   MutexLock lock(mutex_);
   for (;;) {
     while (!free_.empty()) {
       auto connection = std::move(free_.back());
       free_.pop_back();
       if (connection->is_ready()) return connection;
-      --open_;  // its server has gone
+      gone.push_back(std::move(connection));
+      --open_;
     }
     const auto now = steady_clock::now();
     if (failure_ && (is_trying_ || now < try_again_)) return fail(*failure_);

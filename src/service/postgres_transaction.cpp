@@ -5,9 +5,16 @@
 namespace playfs::service {
 
 std::vector<PostgresStatement> begin_transaction() {
+  // Whoever waits for a lock waits longer than a server that has stopped can keep it, and each limit ends before that
+  // of the client. None of them interrupts a commit.
   return {{"BEGIN"},
-          {"SELECT set_config('statement_timeout', '8000', true), set_config('lock_timeout', '5000', true),"
-           " set_config('idle_in_transaction_session_timeout', '5000', true)"}};
+          {"SELECT set_config('idle_in_transaction_session_timeout', '2000', true),"
+           " set_config('lock_timeout', '4000', true), set_config('statement_timeout', '6000', true)"}};
+}
+
+Status check_committed(const PostgresRows& commit) {
+  if (commit.tag() == "COMMIT") return {};
+  return fail(ErrorCode::internal, "a transaction ended with " + std::string(commit.tag()));
 }
 
 Status in_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnection&, PostgresDeadline)> work) {
@@ -21,7 +28,7 @@ Status in_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnecti
     const bool may_be_lost_once = !done && is_lost(done.error()) && !std::exchange(was_lost, true);
     if (done) {
       auto committed = connection->run({{"COMMIT"}}, deadline);
-      if (committed) return {};
+      if (committed) return check_committed(committed->back());
       done = fail(std::move(committed).error());
     } else if (!is_lost(done.error())) {
       // If this fails, so has the connection, and the server rolls back.

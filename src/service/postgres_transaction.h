@@ -17,6 +17,9 @@ inline constexpr std::chrono::seconds kPostgresWriteLimit{8};
 /// What each transaction begins with. The server ends it by itself if this process stops in the middle.
 std::vector<PostgresStatement> begin_transaction();
 
+/// Whether a COMMIT did commit: in a transaction that has failed, it rolls back.
+Status check_committed(const PostgresRows& commit);
+
 /// Runs `work` in a transaction and commits, again if it loses against another one or if its connection ended before
 /// the commit. Other errors roll back. If the connection ends during the commit, nobody knows whether it happened:
 /// busy.

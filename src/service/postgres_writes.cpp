@@ -92,6 +92,7 @@ Status PostgresWriter::commit_some(const Group& group, bool looks_for_keys, Post
   statements.push_back({"COMMIT"});
   auto answers = connection->run(statements, deadline);
   if (!answers) return undo(*connection, std::move(answers).error(), deadline);
+  PLAYFS_CHECK(check_committed(answers->back()));
   attempt.finish((*answers)[advance]);
   return {};
 }

@@ -1,4 +1,4 @@
-// The interface to the service's records. SqliteStore implements it; another database could.
+// The interface to the service's records. SqliteStore and PostgresStore implement it.
 //
 // A store knows nothing of HTTP, JSON or permissions: it keeps the declared fields as text, assigns ids and times, and
 // puts all records of a collection in one total order. Implementations are thread-safe, also with several processes on

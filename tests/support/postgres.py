@@ -50,15 +50,19 @@ def uri(folder, database):
 
 
 class Cluster:
-    """`settings` are lines of postgresql.conf. The folder is removed at the end."""
+    """`settings` are lines of postgresql.conf. With a `primary`, its standby. The folder is removed at the end."""
 
-    def __init__(self, settings=()):
+    def __init__(self, settings=(), primary=None):
         self.folder = make_folder('playfs-pg-')
         self.process, self.made = None, 0
         try:
-            subprocess.run(as_ordinary_user(program('initdb'), '-D', str(self.folder / 'data'), '-U', USER, '-A', 'trust',
-                                            '--no-sync', '--encoding=UTF8', '--locale=C'),
-                           check=True, stdout=subprocess.DEVNULL, cwd='/')
+            if primary:
+                made = [program('pg_basebackup'), '-D', str(self.folder / 'data'), '-h', str(primary.folder),
+                        '-U', USER, '--write-recovery-conf', '--checkpoint=fast', '--no-sync']
+            else:
+                made = [program('initdb'), '-D', str(self.folder / 'data'), '-U', USER, '-A', 'trust', '--no-sync',
+                        '--encoding=UTF8', '--locale=C']
+            subprocess.run(as_ordinary_user(*made), check=True, stdout=subprocess.DEVNULL, cwd='/')
             with open(self.folder / 'data/postgresql.conf', 'a', encoding='ascii') as file:
                 file.write('\n'.join(["listen_addresses = ''", f"unix_socket_directories = '{self.folder}'",
                                       'max_connections = 60', 'shared_buffers = 32MB', 'fsync = off', *settings, '']))
@@ -91,6 +95,16 @@ class Cluster:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
+
+    def wait_for_standbys(self):
+        """From now on commits wait for a standby."""
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.sql('SELECT pg_reload_conf()')
+        end = time.monotonic() + 60
+        while self.sql('SELECT sync_state FROM pg_stat_replication') != ['sync']:
+            if time.monotonic() > end:
+                raise AssertionError('no synchronous standby')
+            time.sleep(0.05)
 
     def remove(self):
         if self.process and self.process.poll() is None:
@@ -135,8 +149,8 @@ pool_mode = transaction
 default_pool_size = {pool}
 max_client_conn = 200
 ''')
-        self.process = subprocess.Popen(as_ordinary_user(shutil.which('pgbouncer'), '-q', str(self.folder / 'pgbouncer.ini')),
-                                        cwd='/', stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        command = as_ordinary_user(shutil.which('pgbouncer'), '-q', str(self.folder / 'pgbouncer.ini'))
+        self.process = subprocess.Popen(command, cwd='/', stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
         wait_for_socket(self.folder / f'.s.PGSQL.{self.port}')
 
@@ -177,8 +191,14 @@ class Relay:
                 except OSError:
                     client.close()
                     continue
-                threading.Thread(target=self.to_server, args=(client, server), daemon=True).start()
-                threading.Thread(target=self.to_client, args=(client, server), daemon=True).start()
+                threading.Thread(target=self.relay, args=(client, server), daemon=True).start()
+
+    def relay(self, client, server):
+        back = threading.Thread(target=self.to_client, args=(client, server), daemon=True)
+        back.start()
+        with client, server:
+            self.to_server(client, server)
+            back.join()
 
     def to_client(self, client, server):
         with contextlib.suppress(OSError):
@@ -188,8 +208,7 @@ class Relay:
             client.shutdown(socket.SHUT_RDWR)
 
     def to_server(self, client, server):
-        with contextlib.suppress(OSError, struct.error):
-            stream = client.makefile('rb')
+        with contextlib.suppress(OSError, struct.error), client.makefile('rb') as stream:
             length = stream.read(4)  # the first message has no type
             server.sendall(length + stream.read(struct.unpack('!I', length)[0] - 4))
             takes_parameters = True

@@ -34,7 +34,7 @@ Result<ExitCode> umount(CommandContext& context, const UmountArguments& argument
 struct ServeArguments {
   std::vector<std::string> words;  ///< "backup FILE", "check", or nothing
   std::string listen = "127.0.0.1:8787";
-  std::string store;                 ///< a directory; empty: the default local playground
+  std::string store;                 ///< a directory, or postgresql://…; empty: the default local playground
   std::string limits = "spec";       ///< "spec" (those of the API document), "off", or a file of limits
   std::vector<std::string> hosts;    ///< names that the site is reached by
   std::vector<std::string> proxies;  ///< whose X-Forwarded-For is trusted
