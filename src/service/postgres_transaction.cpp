@@ -1,5 +1,7 @@
 #include "service/postgres_transaction.h"
 
+#include <string>
+#include <tuple>
 #include <utility>
 
 namespace playfs::service {
@@ -31,8 +33,8 @@ Status in_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnecti
       if (committed) return check_committed(committed->back());
       done = fail(std::move(committed).error());
     } else if (!is_lost(done.error())) {
-      // If this fails, so has the connection, and the server rolls back.
-      if (auto ended = connection->roll_back(deadline); !ended) return done;
+      // If this fails too, the connection is closed, and the server rolls back by itself.
+      std::ignore = connection->roll_back(deadline);
     }
     if (!may_be_lost_once && !retries.again(done.error())) return done;
   }

@@ -21,14 +21,19 @@ WRITERS, EACH = 6, 500
 
 @unittest.skipUnless(postgres.is_installed(), 'PostgreSQL is not installed')
 class Servers(ServeTest):
+    SETTINGS = ()
+
     def setUp(self):
         super().setUp()
-        self.cluster = postgres.Cluster()
+        self.cluster = postgres.Cluster(self.SETTINGS)
         self.addCleanup(self.cluster.remove)
         self.database = self.cluster.new_database()
 
+    def uri(self):
+        return postgres.uri(self.cluster.folder, self.database)
+
     def begin(self, count=2, limits='off', store=None):
-        store = store or postgres.uri(self.cluster.folder, self.database)
+        store = store or self.uri()
         return [Server(self, '--limits', limits, store=store) for _ in range(count)]
 
     def threads(self, *works):
@@ -50,8 +55,8 @@ class Servers(ServeTest):
         if failures:
             raise failures[0]
 
-    # Order.
 
+class Order(Servers):
     def poll_by_time(self, servers, done):
         """Ids in the order in which a client meets them that stops at the newest created_at it knows."""
         connections = itertools.cycle([(server, server.connect()) for server in servers])
@@ -140,8 +145,8 @@ class Servers(ServeTest):
         _, written, seen = self.race(relay, watches=False)
         self.assertNotEqual(sorted(seen['time']), sorted(written))
 
-    # One truth.
 
+class OneTruth(Servers):
     def test_a_limit_holds_for_all_servers_together(self):
         allowed = 60
         limits = self.home / 'limits.json'
@@ -210,8 +215,31 @@ class Servers(ServeTest):
         self.assertEqual(second.send('PATCH', f'/revisions/{revision["id"]}', {'message': 'n'})[0], 403)
         self.assertEqual(second.send('PATCH', f'/revisions/{revision["id"]}', {'message': 'n'}, key)[0], 200)
 
-    # Trouble.
+    def test_servers_that_start_together_make_one_store(self):
+        for _ in range(3):
+            self.database = self.cluster.new_database()
+            servers = []
+            self.threads(*[lambda: servers.extend(self.begin(1))] * 4)
+            for server in servers:
+                server.create('messages', {'body': 'x'})
+            self.assertEqual(len(servers[0].all('messages')), 4)
+            self.assertEqual(self.cluster.sql('SELECT count(*) FROM site', self.database), ['1'])
 
+
+class OneTruthAtSerializable(OneTruth):
+    """And one in twenty statements fails as if it had lost against another transaction."""
+    SETTINGS = ("default_transaction_isolation = 'serializable'",)
+
+    def setUp(self):
+        super().setUp()
+        self.relay = postgres.Conflicts(self.cluster)
+        self.addCleanup(self.relay.remove)
+
+    def uri(self):
+        return self.relay.uri(self.database)
+
+
+class Trouble(Servers):
     def write_through(self, servers, outages):
         """Writers that repeat what was not acknowledged, while each of `outages` takes the database away and brings it
         back."""
@@ -306,8 +334,8 @@ class Servers(ServeTest):
             finally:
                 stopped.process.send_signal(signal.SIGCONT)
 
-    # Versions and care.
 
+class Versions(Servers):
     def test_only_tables_that_a_server_knows_are_used(self):
         server, = self.begin(1)
         server.create('messages', {'body': 'x'})
@@ -321,16 +349,6 @@ class Servers(ServeTest):
         server.start()
         self.assertEqual(len(server.all('messages')), 1)
         self.assertEqual(self.cluster.sql('SELECT version FROM schema_version', self.database), ['99'])
-
-    def test_servers_that_start_together_make_one_store(self):
-        for _ in range(3):
-            self.database = self.cluster.new_database()
-            servers = []
-            self.threads(*[lambda: servers.extend(self.begin(1))] * 4)
-            for server in servers:
-                server.create('messages', {'body': 'x'})
-            self.assertEqual(len(servers[0].all('messages')), 4)
-            self.assertEqual(self.cluster.sql('SELECT count(*) FROM site', self.database), ['1'])
 
     def test_check_finds_what_is_broken_and_backup_names_pg_dump(self):
         server, = self.begin(1)
