@@ -114,7 +114,7 @@ class EndlessLists(fixture.Fixture):
         mount.unmount()
         said = self.playfs('show', 'good', '--site', self.counter.url, check=False)
         self.assertNotEqual(said.returncode, 0)
-        self.assertIn('an older one may be named', said.stderr)
+        self.assertIn('another one may have the name', said.stderr)
 
     def test_records_with_long_names_without_end(self):
         self.page = self.endless(name='n' * 1000)

@@ -41,7 +41,7 @@ publish::Outcome outcome_of(__u32 outcome) {
   return publish::Outcome::pending;  // from a newer mount: only that it is journalled is certain
 }
 
-constexpr std::size_t kBarWidth = 24;
+constexpr std::size_t kBarWidth = 12;  // leaves room for the words on a terminal of 80 columns
 
 std::string bar(std::uint64_t done, std::uint64_t total) {
   const std::size_t filled = total == 0 ? 0 : static_cast<std::size_t>(std::min(done, total) * kBarWidth / total);
@@ -59,7 +59,8 @@ std::string words_for(const playfs_status& status) {
   const std::string behind = status.queued > 0 ? " (+" + std::to_string(status.queued) + " queued)" : "";
   const std::string shown = bar(status.chunks_done, status.chunks_total);
   if (status.retry_after_s > 0)
-    return "Waiting   " + shown + left + "; retrying in " + vfs::duration_words(status.retry_after_s) + behind;
+    return "Waiting   " + shown + "retrying in " + vfs::duration_words(status.retry_after_s) +
+           (left.empty() ? "" : "; " + left) + behind;
   switch (static_cast<playfs_phase>(status.phase)) {
     case PLAYFS_PHASE_IDLE: return "";
     case PLAYFS_PHASE_FREEZING:
