@@ -166,12 +166,16 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
   const std::size_t before = reading.fresh.size();
   for (const Record& record : page.records) {
     Listed item = listed(reading.collection, record);
+    // This version or a later one came while the page was under way, perhaps to somebody who tells no list of it.
+    const bool is_old = is_talk(reading.collection) && context_.has_newer(reading.collection, record, reading.asked_at);
+    const auto newer = is_old ? context_.stored(reading.collection, record.id) : std::nullopt;
+    if (newer) item = listed(reading.collection, *newer);
     if (auto anchor = reading.anchors.find(record.id); anchor != reading.anchors.end()) {
       reading.met_known = true;
       reading.met.insert(anchor->first);
       if ((*reading.known)[anchor->second] == item) continue;
-      if (is_talk(reading.collection) && context_.has_newer(reading.collection, record, reading.asked_at)) continue;
-      if (is_talk(reading.collection)) context_.store(reading.collection, record);
+      if (is_old && !newer) continue;
+      if (is_talk(reading.collection) && !is_old) context_.store(reading.collection, record);
       reading.renamed.push_back(std::move(item));
       continue;
     }
@@ -181,9 +185,6 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
                                     item.created_at <= (*reading.known)[reading.anchors.size() - 1].created_at;
     if (reading.met_known && older_than_anchors) continue;
     if (reading.fresh_ids.contains(item.id)) continue;
-    const bool is_old = is_talk(reading.collection) && context_.has_newer(reading.collection, record, reading.asked_at);
-    if (is_old)
-      if (const auto newer = context_.stored(reading.collection, record.id)) item = listed(reading.collection, *newer);
     reading.bytes += item.bytes();
     if (is_talk(reading.collection) && !is_old) context_.store(reading.collection, record);
     reading.fresh.push_back(std::move(item));

@@ -232,13 +232,17 @@ void Lists::names_were_shown(const std::string& collection) {
 
 void Lists::look_at(const std::string& collection, const std::vector<std::string>& ids) {
   for (const std::string& id : ids)
-    context_.client.get_record(
-        collection, id, context_.gate->closing(),
-        context_.answered<Record>([this, collection, asked_at = context_.clock.steady()](const Result<Record>& record) {
-          if (!record || context_.has_newer(collection, *record, asked_at)) return;
-          if (is_talk(collection)) context_.store(collection, *record);
-          seen(collection, *record);
-        }));
+    context_.client.get_record(collection, id, context_.gate->closing(),
+                               context_.answered<Record>([this, collection, id, asked_at = context_.clock.steady()](
+                                                             const Result<Record>& record) {
+                                 if (!record) return;
+                                 if (context_.has_newer(collection, *record, asked_at)) {
+                                   if (const auto newer = context_.stored(collection, id)) seen(collection, *newer);
+                                   return;
+                                 }
+                                 if (is_talk(collection)) context_.store(collection, *record);
+                                 seen(collection, *record);
+                               }));
 }
 
 }  // namespace playfs::content

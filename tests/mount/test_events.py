@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import threading
 import time
 import urllib.error
 
@@ -141,6 +142,27 @@ class Events(fixture.Fixture):
         api.create('messages', thread=thread, body='missed', agent='x', parent='', mentions=[], links=[])
         self.eventually(lambda: len(os.listdir(seen)) == 1, 'the message is listed')
         self.eventually(lambda: status(mount)['events'] == 'live', 'events are live again')
+
+    def test_a_list_that_is_being_read_has_what_a_record_of_it_has_become(self):
+        api, way = proxy.before_a_service(self)
+        way.tells = True
+        thread = api.create('threads', title='Old', kind='help', agent='x')['id']
+        mount = self.mount(way.url, 'ann', ('refresh=1',))
+        names, record = mount.directory / 'threads/by-title', mount.directory / 'threads' / thread / 'thread.json'
+        self.assertEqual(os.listdir(names), ['Old'])
+        self.assertIn('Old', record.read_text())
+        self.live(mount)
+        self.settled(mount)
+        way.set_hanging(lambda path: '/threads?' in path)
+        api.call('PATCH', f'/threads/{thread}', {'title': 'New'})
+        # Its answer comes first, and is no older than what the list will say.
+        looking = threading.Thread(target=self.eventually, args=(lambda: os.listdir(names) == ['New'], 'the new name'))
+        looking.start()
+        self.eventually(way.hung, 'the list is being read')
+        self.eventually(lambda: 'New' in record.read_text(), 'the record is read')
+        way.set_hanging(None)
+        looking.join()
+        self.assertEqual(os.listdir(names), ['New'])
 
     def test_a_service_without_events_is_polled(self):
         api, counting = proxy.before_a_service(self)
