@@ -345,7 +345,8 @@ class Publishing(fixture.Fixture):
         self.assertNotIn('\x1b', self.run_in('diff').stdout)
 
     def test_a_commit_shows_its_progress_on_a_terminal(self):
-        (self.work / 'big').write_text(LINES * 200)
+        # Publishing it takes longer than the command waits before it shows anything.
+        (self.work / 'big').write_text(''.join(f'line {number}\n' for number in range(500_000)))
         code, shown = self.on_terminal('commit', '-m', 'Big')
         self.assertEqual(code, DONE, shown)
         self.assertIn('Published ', shown)

@@ -156,7 +156,7 @@ class Cancel(SlowProject):
         mount = self.begin({'file_chunks': 2})
         (self.work(mount) / 'big').write_text(text(60_000, 3))
         code, shown = self.on_terminal(self.playfs_path, 'commit', '-m', 'Big', cwd=self.work(mount),
-                                       until=r'Waiting +\[#+ +\] retrying in .*; 2/\d+ chunks, \d+ KB of \d+ KB, .* left', answer=b'\x03')
+                                       until=r'Waiting +\[#+ +\] retrying in \d+ min; 2/\d+ chunks, \d+ KB of \d+ KB', answer=b'\x03')
         self.assertEqual(code, PENDING)
         self.assertIn('published in the background', shown)
         self.assertEqual(len(self.status(mount)['publication']['queue']), 1)

@@ -54,7 +54,9 @@ std::string words_for(const playfs_status& status) {
     left = std::to_string(status.chunks_done) + "/" + std::to_string(status.chunks_total) + " chunks";
     if (status.bytes_total > 0)
       left += ", " + vfs::size_words(status.bytes_done) + " of " + vfs::size_words(status.bytes_total);
-    if (status.seconds_left > 0) left += ", " + vfs::duration_words(status.seconds_left) + " left";
+    // While it waits, the next try is what matters, and both do not fit.
+    if (status.seconds_left > 0 && status.retry_after_s == 0)
+      left += ", " + vfs::duration_words(status.seconds_left) + " left";
   }
   const std::string behind = status.queued > 0 ? " (+" + std::to_string(status.queued) + " queued)" : "";
   const std::string shown = bar(status.chunks_done, status.chunks_total);
