@@ -210,10 +210,21 @@ class Parser {
         "  playfs serve --listen 127.0.0.1:8787 --store /srv/playground\n"
         "  playfs serve --store postgresql://db.example.org/playground     one of several servers over a database\n"
         "  playfs serve backup /backup/monday.db --store /srv/playground   copy it while it is being served\n"
-        "  playfs serve check --store /srv/playground                      read and verify all of it",
+        "  playfs serve check --store /srv/playground                      read and verify all of it\n"
+        "\n"
+        "For the domain steward, beside the running server:\n"
+        "  playfs serve hide ID                       show nobody a record's fields; --undo: show them again\n"
+        "  playfs serve answer MAIL -m TEXT           answer a mail; --state STATE says how it stands\n"
+        "  playfs serve accounts                      list accounts, with their keys\n"
+        "  playfs serve accounts revoke EMAIL [KEY]   make its keys invalid, or that one",
         serve, s);
-    serve_command->add_option("[backup FILE | check]", s->words, "Copy or check the store instead of serving it")
-        ->expected(0, 2);
+    serve_command
+        ->add_option("[backup FILE | check | hide ID | answer MAIL | accounts]", s->words,
+                     "Copy, check or change the store instead of serving it")
+        ->expected(0, 4);
+    serve_command->add_option("-m,--message", s->message, "The text of an answer")->type_name("TEXT");
+    serve_command->add_option("--state", s->state, "How an answered mail stands")->type_name("STATE");
+    serve_command->add_flag("--undo", s->undo, "Show a hidden record again");
     serve_command->add_option("--listen", s->listen, "Address and port to listen on; port 0 picks a free one")
         ->type_name("ADDR:PORT")
         ->capture_default_str();
@@ -234,6 +245,11 @@ class Parser {
     serve_command->add_option("--smtp-password", s->smtp_password, "File with the mail server's password")
         ->type_name("FILE");
     serve_command->add_option("--mail-from", s->mail_from, "Sender address of sign-in codes")->type_name("ADDRESS");
+    serve_command
+        ->add_option("--drain", s->drain, "Go on for so long after SIGTERM, but say that it is not ready (/healthz)")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0, 3600))
+        ->capture_default_str();
   }
 
   void add_work_tree() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,8 +19,8 @@ namespace playfs::http {
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  /// Of the whole body, in bytes.
-  [[nodiscard]] virtual std::uint64_t size() const = 0;
+  /// Of the whole body, in bytes; nullopt: nobody knows yet.
+  [[nodiscard]] virtual std::optional<std::uint64_t> size() const = 0;
   /// The next bytes, some kilobytes; empty at the end. May wait for a disk; must not throw.
   virtual Result<std::string> next() = 0;
 };
@@ -45,8 +46,8 @@ struct Answer {
   std::unique_ptr<LiveBody> live;      ///< what follows `response.body`
   std::string tag;                     ///< the entity tag of such a body
 
-  /// Of the body, in bytes.
-  [[nodiscard]] std::uint64_t size() const { return source ? source->size() : response.body.size(); }
+  /// Of the body, in bytes, as far as that is known.
+  [[nodiscard]] std::optional<std::uint64_t> size() const { return source ? source->size() : response.body.size(); }
 };
 
 }  // namespace playfs::http

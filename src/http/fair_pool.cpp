@@ -70,6 +70,11 @@ void FairPool::work(bool light_only) {
   }
 }
 
+std::size_t FairPool::waiting() {
+  MutexLock lock(mutex_);
+  return queue_.size();
+}
+
 void FairPool::join() {
   {
     MutexLock lock(mutex_);

@@ -32,6 +32,9 @@ class FairPool {
   /// Queues the rest of a job: it waits its turn like any other, and is never refused.
   void go_on(const std::string& client, Job job);
 
+  /// The number of jobs that wait for their turn.
+  [[nodiscard]] std::size_t waiting();
+
   /// Runs the waiting jobs, then ends the threads. Idempotent; must not be called by two threads at once.
   void join();
 

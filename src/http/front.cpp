@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <iterator>
 #include <utility>
@@ -11,12 +12,16 @@
 #include <fmt/format.h>
 
 #include "http/gzip.h"
+#include "service/problem.h"
 
 namespace playfs::http {
 
 namespace {
 
+// Whether it should get requests, by two names, and whether it is there at all.
 constexpr std::string_view kHealth = "/healthz";
+constexpr std::string_view kReady = "/healthz/ready";
+constexpr std::string_view kLive = "/healthz/live";
 constexpr std::string_view kMetrics = "/metrics";
 
 HttpResponse plain_text(int status, std::string text) {
@@ -58,76 +63,80 @@ void AccessLog::write(const Entry& entry) {
   if (written < static_cast<ssize_t>(line.size())) torn_ = was_torn || written > 0;
 }
 
-void Counters::count(std::string_view method, int status, std::size_t bytes, std::chrono::nanoseconds took) {
+void Counters::count(RouteClass route, std::string_view method, int status, std::size_t bytes,
+                     std::chrono::nanoseconds took) {
   auto known = std::find(kMethods.begin(), kMethods.end() - 1, method);
   auto row = static_cast<std::size_t>(known - kMethods.begin());
   requests_[row][static_cast<std::size_t>(std::clamp(status / 100, 0, 5))].fetch_add(1, std::memory_order_relaxed);
-  double seconds = std::chrono::duration<double>(took).count();
-  auto bucket = std::lower_bound(kSeconds.begin(), kSeconds.end(), seconds) - kSeconds.begin();
-  durations_[static_cast<std::size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
-  nanoseconds_.fetch_add(static_cast<std::uint64_t>(took.count()), std::memory_order_relaxed);
+  RouteCounters& of_route = routes_[static_cast<std::size_t>(route)];
+  of_route.seconds.add(std::chrono::duration<double>(took).count());
+  of_route.bytes.add(static_cast<double>(bytes));
   bytes_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 std::string Counters::prometheus() const {
-  std::string out =
-      "# HELP playfs_http_requests_total Requests answered.\n"
-      "# TYPE playfs_http_requests_total counter\n";
+  std::string out;
+  print_metric_head(out, "playfs_http_requests_total", "counter", "Requests answered.");
   auto add = std::back_inserter(out);
   for (std::size_t row = 0; row < kMethods.size(); ++row)
     for (std::size_t digit = 1; digit < 6; ++digit)
       if (auto count = requests_[row][digit].load(std::memory_order_relaxed))
         fmt::format_to(add, "playfs_http_requests_total{{method=\"{}\",status=\"{}xx\"}} {}\n", kMethods[row], digit,
                        count);
-  out +=
-      "# HELP playfs_http_request_seconds Time from a whole request to its answer.\n"
-      "# TYPE playfs_http_request_seconds histogram\n";
-  std::uint64_t total = 0;
-  for (std::size_t i = 0; i < durations_.size(); ++i) {
-    total += durations_[i].load(std::memory_order_relaxed);
-    std::string limit = i < kSeconds.size() ? fmt::format("{}", kSeconds[i]) : "+Inf";
-    fmt::format_to(add, "playfs_http_request_seconds_bucket{{le=\"{}\"}} {}\n", limit, total);
-  }
-  fmt::format_to(add, "playfs_http_request_seconds_sum {}\nplayfs_http_request_seconds_count {}\n",
-                 static_cast<double>(nanoseconds_.load(std::memory_order_relaxed)) / 1e9, total);
-  fmt::format_to(add,
-                 "# HELP playfs_http_response_bytes_total Bytes of bodies sent.\n"
-                 "# TYPE playfs_http_response_bytes_total counter\n"
-                 "playfs_http_response_bytes_total {}\n",
-                 bytes_.load(std::memory_order_relaxed));
+  print_metric_head(out, "playfs_http_request_seconds", "histogram", "Time from a request's turn to its answer.");
+  for (std::size_t i = 0; i < kRoutes.size(); ++i)
+    routes_[i].seconds.print(out, "playfs_http_request_seconds", fmt::format("route=\"{}\"", kRoutes[i]));
+  print_metric_head(out, "playfs_http_response_size_bytes", "histogram", "Sizes of bodies, as far as known.");
+  for (std::size_t i = 0; i < kRoutes.size(); ++i)
+    routes_[i].bytes.print(out, "playfs_http_response_size_bytes", fmt::format("route=\"{}\"", kRoutes[i]));
+  print_metric_head(out, "playfs_http_response_bytes_total", "counter", "Bytes of bodies sent.");
+  fmt::format_to(add, "playfs_http_response_bytes_total {}\n", bytes_.load(std::memory_order_relaxed));
   return out;
 }
 
-Front::Front(Handler service, Options options, const Clock& clock)
-    : service_(std::move(service)), options_(std::move(options)), clock_(clock) {}
+Front::Front(Handler service, Health& health, Options options, const Clock& clock)
+    : service_(std::move(service)), health_(health), options_(std::move(options)), clock_(clock) {}
 
 Answer Front::handle(const HttpRequest& request, const std::string& peer) {
   SteadyTime begin = clock_.steady();
   Answer answer = route(request, peer);
   answer.response.headers.set("X-Content-Type-Options", "nosniff");
   auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.steady() - begin);
-  std::size_t bytes = request.method == "HEAD" ? 0 : answer.size();
-  counters_.count(request.method, answer.response.status, bytes, took);
+  std::size_t bytes = request.method == "HEAD" ? 0 : answer.size().value_or(0);
+  counters_.count(class_of(request), request.method, answer.response.status, bytes, took);
   if (options_.log)
     options_.log->write({clock_.wall(), options_.client ? options_.client(request, peer) : peer, request.method,
                          request.target, answer.response.status, bytes, took});
   return answer;
 }
 
+RouteClass Front::class_of(const HttpRequest& request) const {
+  if (is_own(request)) return RouteClass::check;
+  return options_.classify && !health_.is_starting() ? options_.classify(request) : RouteClass::other;
+}
+
 bool Front::is_own(const HttpRequest& request) {
   const bool reading = request.method == "GET" || request.method == "HEAD";
-  return reading && (request.target == kHealth || request.target == kMetrics);
+  const std::array own = {kHealth, kReady, kLive, kMetrics};
+  return reading && std::find(own.begin(), own.end(), request.target) != own.end();
 }
 
 Answer Front::route(const HttpRequest& request, const std::string& peer) {
-  if (!is_own(request)) return compressed(request, [&](const HttpRequest& plain) { return service_(plain, peer); });
-  if (request.target == kHealth) {
-    auto healthy = options_.healthy();
-    return healthy ? plain_text(200, "ok\n") : plain_text(503, "failing\n");
+  if (!is_own(request)) {
+    if (health_.is_starting())
+      return service::response_of({503, "unavailable", "the service is starting", std::chrono::seconds(1), {}, {}});
+    return compressed(request, [&](const HttpRequest& plain) { return service_(plain, peer); });
+  }
+  if (request.target == kLive) return plain_text(200, "ok\n");
+  if (request.target != kMetrics) {
+    const std::string_view why_not = health_.why_not_ready();
+    return why_not.empty() ? plain_text(200, "ok\n") : plain_text(503, std::string(why_not) + '\n');
   }
   if (!options_.site.answers_for(request.headers.get("Host").value_or("")))
     return plain_text(421, "This host does not belong to this site.\n");
-  HttpResponse response = plain_text(200, counters_.prometheus());
+  std::string metrics = counters_.prometheus();
+  if (options_.more_metrics && !health_.is_starting()) metrics += options_.more_metrics();
+  HttpResponse response = plain_text(200, std::move(metrics));
   response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   return response;
 }

@@ -18,7 +18,8 @@ constexpr int kGzipWindow = 15 + 16;
 
 bool is_text(std::string_view content_type) {
   return content_type.starts_with("application/json") || content_type.starts_with("text/") ||
-         content_type.starts_with("application/javascript") || content_type.starts_with("image/svg+xml");
+         content_type.starts_with("application/atom+xml") || content_type.starts_with("application/javascript") ||
+         content_type.starts_with("image/svg+xml");
 }
 
 /// Whether an element's parameters give it a weight above 0.

@@ -1,8 +1,8 @@
 // Accounts for the memory that connections hold, by client: unfinished requests, requests waiting for their answers,
-// and answers until their clients have read them. Chooses whom to close when memory runs out. A plain value, for one
-// thread.
+// and answers until their clients have read them. Chooses whom to close when memory runs out. For one thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <list>
 #include <optional>
@@ -69,6 +69,7 @@ class HeldBytes {
     part.step = 0;
     can_go_.splice(can_go_.end(), can_go_, *part.place);
   }
+  [[nodiscard]] std::size_t total() const { return total_; }  ///< also on other threads
   void release(Holder* holder) {
     auto found = parts_.find(holder);
     if (found == parts_.end()) return;
@@ -90,7 +91,7 @@ class HeldBytes {
 
   const std::size_t most_;
   const std::size_t share_;
-  std::size_t total_ = 0;
+  std::atomic<std::size_t> total_ = 0;
   std::unordered_map<const Holder*, Part> parts_;
   std::unordered_map<std::string, std::size_t> clients_;
   std::list<Holder*> can_go_;  ///< oldest progress first

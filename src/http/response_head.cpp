@@ -33,6 +33,7 @@ std::string print_head(const HttpResponse& response, const Framing& framing) {
   for (const auto& [name, value] : response.headers) add_field(head, name, value);
   add_field(head, "Date", framing.date);
   if (framing.content_length) add_field(head, "Content-Length", std::to_string(*framing.content_length));
+  if (framing.chunked) add_field(head, "Transfer-Encoding", "chunked");
   if (!framing.keep_alive) add_field(head, "Connection", "close");
   else if (framing.old_client) add_field(head, "Connection", "keep-alive");
   head += "\r\n";

@@ -16,6 +16,7 @@ struct Framing {
   bool old_client = false;                    ///< HTTP/1.0, which closes the connection by default
   bool keep_alive = true;                     ///< another request may follow
   std::optional<std::size_t> content_length;  ///< absent for an answer that never has a body
+  bool chunked = false;                       ///< the body says itself where it ends
   std::string_view date;                      ///< the Date header's value
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/histogram.h"
 #include "base/log.h"
 #include "http/server_core.h"
 
@@ -75,7 +77,7 @@ Server::Core::Core(ServerOptions options, Handler handler)
       reads_(options_.read_threads ? options_.read_threads : default_readers(), options_.most_waiting,
              options_.light_threads, kLightRead),
       writes_(options_.write_threads, options_.most_waiting),
-      checks_(1, options_.most_waiting),
+      checks_(2, options_.most_waiting),  // one may wait for the store
       pages_(options_.page_threads ? options_.page_threads : default_page_threads(), options_.most_waiting_pages,
              options_.light_threads),
       pieces_(default_page_threads(), options_.most_waiting_pages),
@@ -230,10 +232,39 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler han
   return std::unique_ptr<Server>(new Server(std::move(core)));
 }
 
+ServerLoad Server::Core::load() {
+  return {{{{"reads", reads_.waiting()},
+            {"writes", writes_.waiting()},
+            {"pages", pages_.waiting()},
+            {"pieces", pieces_.waiting()},
+            {"checks", checks_.waiting()}}},
+          session_count_,
+          watchers_.all(),
+          held_.total(),
+          refused_};
+}
+
+void print_load(const ServerLoad& load, std::string& out) {
+  auto add = std::back_inserter(out);
+  print_metric_head(out, "playfs_http_waiting_requests", "gauge", "Requests that wait for their turn.");
+  for (const auto& [name, waiting] : load.queues)
+    fmt::format_to(add, "playfs_http_waiting_requests{{queue=\"{}\"}} {}\n", name, waiting);
+  const auto print = [&](const char* name, const char* type, const char* help, std::uint64_t value) {
+    print_metric_head(out, name, type, help);
+    fmt::format_to(add, "{} {}\n", name, value);
+  };
+  print("playfs_http_connections", "gauge", "Open connections.", load.connections);
+  print("playfs_http_watchers", "gauge", "Connections that listen to events.", load.watchers);
+  print("playfs_http_held_bytes", "gauge", "Memory held for connections.", load.held_bytes);
+  print("playfs_http_refused_total", "counter", "Requests refused, since a queue or the memory was full.",
+        load.refused);
+}
+
 Server::Server(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 Server::~Server() { stop(); }
 
 void Server::stop() { core_->stop(); }
+ServerLoad Server::load() const { return core_->load(); }
 std::uint16_t Server::port() const { return core_->local().port(); }
 
 std::string Server::endpoint() const {

@@ -6,6 +6,7 @@
 // front. Thread-safe.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -64,6 +65,21 @@ struct ServerOptions {
 /// throw. HEAD is passed on as such; a body in its answer is measured and left out.
 using Handler = std::function<Answer(const HttpRequest& request, const std::string& peer)>;
 
+/// How much a server has to do.
+struct ServerLoad {
+  struct Queue {
+    const char* name;
+    std::size_t waiting;
+  };
+  std::array<Queue, 5> queues;
+  std::size_t connections = 0;
+  std::size_t watchers = 0;
+  std::size_t held_bytes = 0;  ///< in memory, for connections
+  std::uint64_t refused = 0;   ///< requests, since a queue or the memory was full
+};
+/// In Prometheus' text format.
+void print_load(const ServerLoad& load, std::string& out);
+
 class Server {
  public:
   /// Listens when it returns. Errors: invalid_argument for a malformed address, otherwise bind(2)'s.
@@ -76,6 +92,8 @@ class Server {
   [[nodiscard]] std::uint16_t port() const;
   /// "127.0.0.1:8787", "[::1]:8787".
   [[nodiscard]] std::string endpoint() const;
+
+  [[nodiscard]] ServerLoad load() const;
 
   /// Stops accepting, closes idle connections, finishes running requests, then ends. Idempotent.
   void stop();

@@ -1,11 +1,13 @@
-// Internals of the listener, for server.cpp, session.cpp and watching.cpp only: the state that connections share, and
-// one connection. Only these files include Beast, which compiles slowly.
+// Internals of the listener, for server.cpp, session.cpp, pieces.cpp and watching.cpp only: the state that connections
+// share, and one connection. Only these files include Beast, which compiles slowly.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <deque>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -39,6 +41,8 @@ using boost::system::error_code;
 inline constexpr std::size_t kMostBuffered = 64 * 1024;
 /// Always admitted, even without room: a refusal is not much smaller.
 inline constexpr std::size_t kAlwaysRoom = 4 * 1024;
+/// For the bytes to come of a body that ends where its source does.
+inline constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
 
 // All members are used on the I/O thread only, except for the options, the handler, the pools, `giving_up_` and what a
 // mutex guards.
@@ -50,6 +54,8 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   void run();
   void stop();
   [[nodiscard]] tcp::endpoint local() const { return local_; }
+  /// Callable on any thread.
+  [[nodiscard]] ServerLoad load();
 
  private:
   class Session;
@@ -89,7 +95,8 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   Watchers watchers_;
   DateHeader date_;
   std::unordered_map<std::string, Sessions> sessions_;  ///< by client, least recently served first
-  std::size_t session_count_ = 0;
+  std::atomic<std::size_t> session_count_ = 0;
+  std::atomic<std::uint64_t> refused_ = 0;
   std::optional<std::chrono::steady_clock::time_point> complained_;  ///< when a failure to accept was last logged; at
                                                                      ///< most once a minute
   bool stopping_ = false;
@@ -123,6 +130,8 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   /// Closes it if it waits for a request, or only listens.
   void close_if_unoccupied();
   void close();
+  /// Ends it, and tells the watcher when to come back.
+  void say_goodbye();
   /// Goes on with a text that `live_` gave.
   void send_live(const LiveBody::Text& text);
   /// It is not being served, listens to nothing, and is not closed already: a closed one takes a while to go away.
@@ -158,6 +167,8 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void after_write(error_code error);
   void read_piece();
   void after_piece(Result<std::string> piece);
+  /// The same where the body's size is unknown.
+  void after_piece_of_unknown(std::string piece);
   /// Takes over an answer without an end; false if there is no place for another.
   bool begin_to_watch(std::unique_ptr<LiveBody> live);
   /// After its beginning, or the rest of a text, was sent.
@@ -188,7 +199,8 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   std::string body_;                    // or the piece of it that is being sent
   std::size_t sent_ = 0;                // of head and body
   std::unique_ptr<BodySource> source_;  // the rest of the body
-  std::uint64_t left_ = 0;              // bytes still to come from it
+  std::uint64_t left_ = 0;              // bytes still to come from it, if their number is known
+  bool chunked_ = false;                // it is not, and each piece is sent with its size
   std::unique_ptr<LiveBody> live_;      // what follows, without an end; the connection has a place among the watchers
   bool is_watching_ = false;            // the beginning was sent
   bool last_ = false;                   // close after this response

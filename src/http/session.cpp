@@ -99,7 +99,7 @@ void Server::Core::Session::wait_for_request() {
 void Server::Core::Session::close_if_unoccupied() {
   // Only the wait is cancelled: a request that arrived this very moment is still answered.
   if (idle_) stream_.cancel();
-  else if (live_) hang_up();
+  else if (live_) say_goodbye();
 }
 
 void Server::Core::Session::read_header() {
@@ -249,7 +249,10 @@ bool Server::Core::Session::is_wanted(std::chrono::steady_clock::time_point requ
   return is_half_open && std::chrono::steady_clock::now() - requested < kSurelyWanted;
 }
 
-void Server::Core::Session::respond_busy(std::string message) { respond(busy_response(std::move(message))); }
+void Server::Core::Session::respond_busy(std::string message) {
+  ++core_->refused_;
+  respond(busy_response(std::move(message)));
+}
 
 void Server::Core::Session::respond(Answer answer) {
   is_being_served_ = false;
@@ -266,11 +269,15 @@ void Server::Core::Session::respond(Answer answer) {
     framing.keep_alive = false;  // the body ends with the connection
   } else if (!bodiless) {
     framing.content_length = answer.size();
+    // Before HTTP/1.1 such a body ends with the connection.
+    framing.chunked = !framing.content_length && !framing.old_client;
+    framing.keep_alive = framing.keep_alive && (framing.content_length || framing.chunked);
   }
   if (!bodiless && request.method() != bh::verb::head) {
     body_ = std::move(answer.response.body);
     source_ = std::move(answer.source);
-    left_ = source_ ? source_->size() : 0;
+    left_ = source_ ? source_->size().value_or(kUnknown) : 0;
+    chunked_ = framing.chunked;
   }
   if (!hold(buffer_.capacity() + (source_ ? kHeldByStream : body_.capacity()))) {
     source_.reset();
@@ -316,25 +323,6 @@ void Server::Core::Session::after_write(error_code error) {
   wait_for_request();
 }
 
-void Server::Core::Session::read_piece() {
-  stream_.expires_never();
-  auto work = asio::make_work_guard(core_->io_);
-  core_->pieces_.go_on(asker_, [self = shared_from_this(), work](bool) mutable {
-    auto piece = self->source_->next();
-    auto& io = self->core_->io_;
-    asio::post(io,
-               [self = std::move(self), piece = std::move(piece)]() mutable { self->after_piece(std::move(piece)); });
-  });
-}
-
-/// A body that falls short of its promised length ends with the connection, so that it does not pass for complete.
-void Server::Core::Session::after_piece(Result<std::string> piece) {
-  if (!piece) log_warning("a response was cut short: " + piece.error().message);
-  if (!piece || piece->empty() || piece->size() > left_ || !stream_.socket().is_open()) return hang_up();
-  left_ -= piece->size();
-  send_body(*std::move(piece));
-}
-
 void Server::Core::Session::send_body(std::string body) {
   head_.clear();
   body_ = std::move(body);
@@ -354,6 +342,7 @@ void Server::Core::Session::refuse(int status, std::string code, std::string mes
 }
 
 void Server::Core::Session::refuse(HttpResponse answer) {
+  if (answer.status == 503) ++core_->refused_;
   core_->held_.release(this);
   parser_.reset();
   buffer_ = beast::flat_buffer(kMostBuffered);

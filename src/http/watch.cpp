@@ -8,9 +8,9 @@ namespace playfs::http {
 
 namespace {
 
-class Changes final : public LiveBody {
+class ChangesBody final : public LiveBody {
  public:
-  Changes(service::ChangeFeed& feed, service::Position after) : feed_(feed), after_(after) {}
+  ChangesBody(service::ChangeFeed& feed, service::Position after) : feed_(feed), after_(after) {}
   void start(std::function<void(const Text&)> take) override {
     subscription_ = feed_.subscribe(after_, std::move(take));
   }
@@ -27,7 +27,7 @@ class Changes final : public LiveBody {
 Answer watch(const service::Service& service, service::ChangeFeed& feed, const HttpRequest& request) {
   auto [response, after] = service.watch(request);
   Answer answer(std::move(response));
-  if (after) answer.live = std::make_unique<Changes>(feed, *after);
+  if (after) answer.live = std::make_unique<ChangesBody>(feed, *after);
   return answer;
 }
 

@@ -1,6 +1,7 @@
-// Counts the connections that get answers without an end, in all and by client. A plain value, for one thread.
+// Counts the connections that get answers without an end, in all and by client. For one thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <string>
 #include <unordered_map>
@@ -27,10 +28,12 @@ class Watchers {
     if (--known->second == 0) of_client_.erase(known);
   }
 
+  [[nodiscard]] std::size_t all() const { return all_; }  ///< also on other threads
+
  private:
   const std::size_t most_;
   const std::size_t share_;
-  std::size_t all_ = 0;
+  std::atomic<std::size_t> all_ = 0;
   std::unordered_map<std::string, std::size_t> of_client_;
 };
 

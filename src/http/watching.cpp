@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <string>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -66,6 +67,18 @@ void Server::Core::Session::go_on_watching() {
   live_->start([core = core_, watcher = weak_from_this()](const LiveBody::Text& text) {
     core->arrive({watcher, text});
   });
+}
+
+/// They come back over a few seconds: all at once, they would be the first thing that the next server has to do.
+void Server::Core::Session::say_goodbye() {
+  constexpr int first = 200;
+  constexpr int spread = 3'000;
+  if (is_watching_ && body_.empty()) {  // otherwise a text is only half sent
+    error_code ignored;
+    const std::string hint = "retry: " + std::to_string(first + descriptor_ * 61 % spread) + "\n\n";
+    stream_.socket().write_some(asio::buffer(hint), ignored);
+  }
+  hang_up();
 }
 
 /// Nearly always the kernel takes the whole text at once. What it does not take is kept here, counted and given a time

@@ -42,10 +42,12 @@ TerminationSignals::~TerminationSignals() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-bool TerminationSignals::next() {
+bool TerminationSignals::next(std::chrono::milliseconds most) {
   for (;;) {
     pollfd ready[2] = {{signals_.get(), POLLIN, 0}, {end_.get(), POLLIN, 0}};
-    if (poll(ready, 2, -1) < 0) continue;
+    const int count = poll(ready, 2, static_cast<int>(most.count()));
+    if (count == 0) return false;
+    if (count < 0) continue;
     if ((ready[1].revents & POLLIN) != 0) return false;
     signalfd_siginfo signal{};
     if (read(signals_.get(), &signal, sizeof signal) == sizeof signal) return true;
@@ -59,5 +61,6 @@ void TerminationSignals::on_signal(std::function<void()> stop) {
 }
 
 void TerminationSignals::wait() { next(); }
+void TerminationSignals::wait_for(std::chrono::milliseconds most) { next(most); }
 
 }  // namespace playfs::runtime

@@ -1,6 +1,7 @@
 // SIGINT, SIGTERM and SIGHUP as an event, for processes that run until they are stopped.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <thread>
 
@@ -23,10 +24,12 @@ class TerminationSignals {
   void end();
   /// Blocks until a signal arrives.
   void wait();
+  /// The same, but no longer than that.
+  void wait_for(std::chrono::milliseconds most);
 
  private:
-  /// False if woken by `end_`.
-  bool next();
+  /// False if woken by `end_`, or if none arrived in time; a negative time has no end.
+  bool next(std::chrono::milliseconds most = std::chrono::milliseconds(-1));
 
   UniqueFd signals_;
   UniqueFd end_;

@@ -1,10 +1,13 @@
 // Accounts, sign-in codes and API keys, as the service needs them. Only hashes are stored. Thread-safe.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -17,6 +20,21 @@ struct SignedIn {
   std::string account;
   bool is_new = false;  ///< the account was created by this call
 };
+
+/// What everybody but its owner may know of a key.
+struct ApiKey {
+  std::string id;  ///< the first kKeyIdLength digits of its hash
+  WallTime created_at;
+};
+
+struct Account {
+  std::string id;
+  std::string email;
+  WallTime created_at;
+  std::int64_t keys = 0;
+};
+
+inline constexpr std::size_t kKeyIdLength = 16;
 
 class Accounts {
  public:
@@ -38,6 +56,26 @@ class Accounts {
   /// Adds a key to the account of `email`, which is created if there is none. An account keeps its newest
   /// kKeysPerAccount keys.
   virtual Result<SignedIn> sign_in(std::string_view email, std::string_view key_hash) = 0;
+
+  // For their owners and the operator. Errors: not_supported by stores without it.
+
+  /// Up to `limit` accounts by email address, behind `after`.
+  virtual Result<std::vector<Account>> list_accounts(std::string_view /*after*/, std::size_t /*limit*/) {
+    return cannot_manage();
+  }
+  /// By its id or its email address.
+  virtual Result<std::optional<Account>> find_account(std::string_view /*id_or_email*/) { return cannot_manage(); }
+  /// Newest first.
+  virtual Result<std::vector<ApiKey>> keys_of(std::string_view /*account*/) { return cannot_manage(); }
+  /// Makes a key of that account invalid; with an empty id, all of them. Returns how many there were.
+  virtual Result<std::int64_t> revoke_keys(std::string_view /*account*/, std::string_view /*key_id*/) {
+    return cannot_manage();
+  }
+
+ private:
+  static tl::unexpected<Error> cannot_manage() {
+    return fail(ErrorCode::not_supported, "this store cannot manage accounts");
+  }
 };
 
 inline constexpr int kKeysPerAccount = 10;

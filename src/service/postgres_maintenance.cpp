@@ -34,7 +34,7 @@ Status check_site(const PostgresRows& site, const Highest& seen) {
 
 Result<std::uint64_t> check_postgres_store(const std::string& uri) {
   PostgresPool pool(uri, 1);
-  PLAYFS_CHECK(require_postgres_schema(pool));
+  PLAYFS_TRY(auto site_id, require_postgres_schema(pool));
   Highest seen;
   for (std::uint64_t count = 0;;) {
     PLAYFS_TRY(auto rows, pool.run({kNext, Parameters().integer(seen.position).integer(kAtOnce)}));

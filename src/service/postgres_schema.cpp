@@ -129,16 +129,22 @@ Status migrate(PostgresPool& pool, Random& random) {
   });
 }
 
+Result<std::string> site_id(PostgresPool& pool) {
+  PLAYFS_TRY(auto site, pool.run({"SELECT id FROM site"}));
+  if (site.empty()) return fail(ErrorCode::corrupt, "the store has no site id");
+  return site.string(0, 0);
+}
+
 /// Whether two servers have created the same table at once: a duplicate table, or one of its catalogue entries.
 bool is_race(const Error& error) { return error.remote_code == "42P07" || error.remote_code == kUniqueViolation; }
 
 }  // namespace
 
-Status require_postgres_schema(PostgresPool& pool) {
+Result<std::string> require_postgres_schema(PostgresPool& pool) {
   PLAYFS_TRY(auto version, version_of(pool));
   if (!version) return fail(ErrorCode::not_found, "there is no store in this database");
   PLAYFS_CHECK(refuse_newer(*version));
-  if (version->version >= kVersion) return {};
+  if (version->version >= kVersion) return site_id(pool);
   return fail(ErrorCode::not_supported, "the store was written by another version of playfs",
               "open it once with this version: playfs serve");
 }
@@ -152,9 +158,7 @@ Result<std::string> prepare_postgres_schema(PostgresPool& pool, Random& random) 
   }
   PLAYFS_CHECK(refuse_newer(*version));
   if (version->version < kVersion) PLAYFS_CHECK(migrate(pool, random));
-  PLAYFS_TRY(auto site, pool.run({"SELECT id FROM site"}));
-  if (site.empty()) return fail(ErrorCode::corrupt, "the store has no site id");
-  return site.string(0, 0);
+  return site_id(pool);
 }
 
 }  // namespace playfs::service

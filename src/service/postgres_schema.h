@@ -13,7 +13,8 @@ namespace playfs::service {
 /// once, also while others serve. Errors: not_supported for tables that only a newer playfs can use.
 Result<std::string> prepare_postgres_schema(PostgresPool& pool, Random& random);
 
-/// For callers that only read a store. Errors: not_supported for another version, or for a database without a store.
-Status require_postgres_schema(PostgresPool& pool);
+/// For callers that create no store: returns the site id of the one that is there. Errors: not_found without one;
+/// not_supported for another version.
+Result<std::string> require_postgres_schema(PostgresPool& pool);
 
 }  // namespace playfs::service

@@ -47,17 +47,23 @@ Parameters page_parameters(std::string_view collection, std::size_t limit, Posit
 }  // namespace
 
 Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const std::string& uri, const Clock& clock, Random& random) {
-  auto readers = std::make_unique<PostgresPool>(uri, kReaders);
   auto writers = std::make_unique<PostgresPool>(uri, kWriters);
   auto site_id = prepare_postgres_schema(*writers, random);
   if (!site_id) return fail(site_id.error().while_doing(without_password(uri)));
-  return std::unique_ptr<PostgresStore>(
-      new PostgresStore(std::move(readers), std::move(writers), *std::move(site_id), clock, random));
+  return std::unique_ptr<PostgresStore>(new PostgresStore(uri, std::move(writers), *std::move(site_id), clock, random));
 }
 
-PostgresStore::PostgresStore(std::unique_ptr<PostgresPool> readers, std::unique_ptr<PostgresPool> writers,
-                             std::string site_id, const Clock& clock, Random& random)
-    : readers_(std::move(readers)),
+Result<std::unique_ptr<PostgresStore>> PostgresStore::open_existing(const std::string& uri, const Clock& clock,
+                                                                    Random& random) {
+  auto writers = std::make_unique<PostgresPool>(uri, kWriters);
+  auto site_id = require_postgres_schema(*writers);
+  if (!site_id) return fail(site_id.error().while_doing(without_password(uri)));
+  return std::unique_ptr<PostgresStore>(new PostgresStore(uri, std::move(writers), *std::move(site_id), clock, random));
+}
+
+PostgresStore::PostgresStore(const std::string& uri, std::unique_ptr<PostgresPool> writers, std::string site_id,
+                             const Clock& clock, Random& random)
+    : readers_(std::make_unique<PostgresPool>(uri, kReaders)),
       writers_(std::move(writers)),
       site_id_(std::move(site_id)),
       clock_(clock),

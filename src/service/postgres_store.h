@@ -22,6 +22,9 @@ class PostgresStore final : public SiteStore {
   /// Opens the store in the database of a connection URI (postgresql://…), and creates it if there is none. Clock and
   /// random must outlive it.
   static Result<std::unique_ptr<PostgresStore>> open(const std::string& uri, const Clock& clock, Random& random);
+  /// The same for a store that is there. Errors: not_found.
+  static Result<std::unique_ptr<PostgresStore>> open_existing(const std::string& uri, const Clock& clock,
+                                                              Random& random);
   ~PostgresStore() override;
 
   Result<StoredRecord> insert(const NewRecord& record) override;
@@ -44,8 +47,8 @@ class PostgresStore final : public SiteStore {
   Result<SignedIn> sign_in(std::string_view email, std::string_view key_hash) override;
 
  private:
-  PostgresStore(std::unique_ptr<PostgresPool> readers, std::unique_ptr<PostgresPool> writers, std::string site_id,
-                const Clock& clock, Random& random);
+  PostgresStore(const std::string& uri, std::unique_ptr<PostgresPool> writers, std::string site_id, const Clock& clock,
+                Random& random);
 
   const std::unique_ptr<PostgresPool> readers_;
   const std::unique_ptr<PostgresPool> writers_;  ///< of its own, so that no number of reads keeps writes waiting

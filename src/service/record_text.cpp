@@ -75,8 +75,9 @@ void print_record(const StoredRecord& record, std::string& out) {
   out.append(R"(","created_at":")").append(format_iso8601(record.created_at));
   out.append(R"(","updated_at":")").append(format_iso8601(record.updated_at));
   out.append(R"(","status":")").append(record.status) += '"';
-  if (record.fields.size() > 2) out += ',';
-  out.append(record.fields, 1);  // all but the opening brace
+  const std::string_view fields = shown_fields(record);
+  if (fields.size() > 2) out += ',';
+  out.append(fields.substr(1));  // all but the opening brace
 }
 
 std::size_t printed_size(std::string_view fields) {
@@ -95,6 +96,14 @@ std::optional<Position> parse_cursor(std::string_view text) {
   auto [stop, error] = std::from_chars(text.data() + 1, end, position, 16);
   if (error != std::errc() || stop != end || position < 0 || print_cursor(position) != text) return std::nullopt;
   return position;
+}
+
+Result<Position> page_start(const Target& target) {
+  auto text = target.parameter("cursor");
+  if (!text || text->empty()) return kNewest;
+  auto position = parse_cursor(*text);
+  if (!position) return fail(ErrorCode::invalid_argument, "cursor must be a nextCursor of an earlier page, unchanged");
+  return *position;
 }
 
 }  // namespace playfs::service

@@ -13,6 +13,7 @@
 #include "model/json.h"
 #include "service/collections.h"
 #include "service/store.h"
+#include "service/target.h"
 
 namespace playfs::service {
 
@@ -28,7 +29,7 @@ JsonObject merge(const JsonObject& base, const JsonObject& changes);
 /// reference far too long for an id is dropped.
 std::string belonging(const Collection& collection, const JsonObject& fields);
 
-/// Appends the record as the API shows it.
+/// Appends the record as the API shows it. Of a hidden one, only what the service itself says.
 void print_record(const StoredRecord& record, std::string& out);
 
 /// The length that print_record will print, known before the record has an id.
@@ -37,5 +38,8 @@ std::size_t printed_size(std::string_view fields);
 std::string print_cursor(Position position);
 /// nullopt for anything that print_cursor did not print.
 std::optional<Position> parse_cursor(std::string_view text);
+
+/// Where a list begins: after the cursor in the request, otherwise with the newest record. Errors: invalid_argument.
+Result<Position> page_start(const Target& target);
 
 }  // namespace playfs::service

@@ -1,8 +1,6 @@
 // Service: events, which tell who listens what has changed.
-#include <exception>
 #include <utility>
 
-#include "service/conditional.h"
 #include "service/service.h"
 
 namespace playfs::service {
@@ -20,28 +18,7 @@ std::optional<std::string_view> cursor_of(const Target& target, const HttpReques
 
 }  // namespace
 
-bool Service::is_watch(const HttpRequest& request) const {
-  return feed_ && request.target.substr(0, request.target.find('?')) == events_path_;
-}
-
-Watch Service::watch(const HttpRequest& request) const {
-  try {
-    if (!site_.answers_for(request.headers.get("Host").value_or("")))
-      return {refuse(421, "misdirected", "this host does not belong to this site"), std::nullopt};
-    auto target = parse_target(request.target);
-    if (!target) return {answer(fail(std::move(target).error())), std::nullopt};
-    return route_events(*target, request);
-  } catch (const std::exception& exception) {
-    return {answer(fail(ErrorCode::internal, std::string("exception: ") + exception.what())), std::nullopt};
-  }
-}
-
-Watch Service::route_events(const Target& target, const HttpRequest& request) const {
-  const std::string allow = "GET, OPTIONS";
-  if (request.method == "OPTIONS") return {preflight_answer(allow, is_public(request)), std::nullopt};
-  if (request.method != "GET")
-    return {refuse(405, "method_not_allowed", "only GET is allowed here", allow), std::nullopt};
-
+Watch Service::begin_watch(const Target& target, const HttpRequest& request) const {
   std::optional<ChangeCursor> cursor;
   if (auto text = cursor_of(target, request)) {
     cursor = parse_change_cursor(*text);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <exception>
 #include <utility>
 
 #include "base/log.h"
@@ -17,9 +16,6 @@ namespace playfs::service {
 
 namespace {
 
-constexpr std::size_t kDefaultPage = 50;
-constexpr std::size_t kLargestPage = 100;
-constexpr std::size_t kLongestIdempotencyKey = 255;
 // A replace fails only if another one won, so this many failures in a row mean a bug.
 constexpr int kReplaceAttempts = 1000;
 
@@ -40,8 +36,6 @@ HttpResponse record_response(const StoredRecord& record) {
   return json_response(std::move(body));
 }
 
-bool is_reading(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
-
 bool says_json(const HttpRequest& request) {
   auto content_type = request.headers.get("Content-Type");
   if (!content_type) return true;
@@ -59,14 +53,6 @@ Result<std::size_t> page_size(const Target& target) {
   if (error != std::errc() || stop != end || limit < 1 || limit > kLargestPage)
     return fail(ErrorCode::invalid_argument, "limit must be a whole number from 1 to " + std::to_string(kLargestPage));
   return limit;
-}
-
-Result<Position> page_start(const Target& target) {
-  auto text = target.parameter("cursor");
-  if (!text || text->empty()) return kNewest;
-  auto position = parse_cursor(*text);
-  if (!position) return fail(ErrorCode::invalid_argument, "cursor must be a nextCursor of an earlier page, unchanged");
-  return *position;
 }
 
 Result<JsonObject> read_fields(const HttpRequest& request) {
@@ -110,13 +96,6 @@ Result<Contents> contents_of(const Collection& collection, JsonObject fields) {
   return contents;
 }
 
-/// "/.site/events" for "/.site/data".
-std::string path_beside(std::string_view base_path) {
-  return std::string(base_path.substr(0, base_path.rfind('/'))) + "/events";
-}
-
-std::string_view host_of(const HttpRequest& request) { return request.headers.get("Host").value_or(""); }
-
 /// A fixed-length name for one caller's request to one collection. The parts before the key contain no line break, so
 /// the concatenation is unambiguous.
 std::string request_key(const Collection& collection, const std::string& caller, std::string_view idempotency_key) {
@@ -131,100 +110,9 @@ Service::Service(Store& store, Accounts& accounts, ServiceOptions options, const
       sign_in_(sign_in),
       feed_(feed),
       options_(std::move(options)),
-      events_path_(feed ? path_beside(options_.base_path) : std::string()),
+      paths_(options_.base_path),
       site_(options_.site_hosts),
       gatekeeper_(accounts, options_.steward_key) {}
-
-HttpResponse Service::handle(const HttpRequest& request, const Caller& caller) const {
-  try {
-    return route(request, caller);
-  } catch (const std::exception& exception) {
-    return answer(fail(ErrorCode::internal, std::string("exception: ") + exception.what()));
-  }
-}
-
-HttpResponse Service::route(const HttpRequest& request, const Caller& caller) const {
-  if (!site_.answers_for(host_of(request))) return refuse(421, "misdirected", "this host does not belong to this site");
-
-  auto target = parse_target(request.target);
-  if (!target) return answer(fail(std::move(target).error()));
-  if (feed_ && target->path == events_path_) return route_events(*target, request).response;
-  if (sign_in_) {
-    if (auto segments = segments_below(SignIn::kBasePath, target->path))
-      return route_sign_in(*segments, request, caller);
-  }
-  auto segments = segments_below(options_.base_path, target->path);
-  if (!segments || segments->size() > 2) return refuse(404, "not_found", "there is nothing at this path");
-
-  if (segments->empty()) return route_root(request);
-  const Collection* collection = find_collection(segments->front());
-  if (!collection) return refuse(404, "not_found", "there is no such collection");
-  if (segments->size() == 1) return route_collection(*collection, *target, request, caller);
-  return route_record(*collection, segments->back(), request, caller);
-}
-
-HttpResponse Service::route_root(const HttpRequest& request) const {
-  const std::string allow = "GET, HEAD, OPTIONS";
-  if (request.method == "OPTIONS") return preflight_answer(allow, is_public(request));
-  if (is_reading(request)) return readable(capabilities(request), request);
-  return refuse(405, "method_not_allowed", "only GET is allowed here", allow);
-}
-
-HttpResponse Service::route_collection(const Collection& collection, const Target& target, const HttpRequest& request,
-                                       const Caller& caller) const {
-  const std::string allow = "GET, HEAD, POST, OPTIONS";
-  if (request.method == "OPTIONS") return preflight_answer(allow, is_public(request));
-  if (is_reading(request)) return readable(list(collection, target, request), request);
-  if (request.method != "POST") return refuse(405, "method_not_allowed", "a collection allows GET and POST", allow);
-  auto origin = request.headers.get("Origin");
-  if (!origin) return refuse(403, "forbidden", "a POST needs an Origin header that names this site's host");
-  if (!site_.is_own_origin(*origin, host_of(request), options_.proxies.is_secure(request, caller.address)))
-    return refuse(403, "forbidden", "Origin does not match this site's host");
-  return answer(create(collection, request, caller));
-}
-
-HttpResponse Service::route_record(const Collection& collection, const std::string& id, const HttpRequest& request,
-                                   const Caller& caller) const {
-  const std::string allow = "GET, HEAD, PATCH, OPTIONS";
-  if (request.method == "OPTIONS") return preflight_answer(allow, is_public(request));
-  if (is_reading(request)) return readable(get(collection, id, request), request);
-  if (request.method != "PATCH") return refuse(405, "method_not_allowed", "a record allows GET and PATCH", allow);
-  return answer(patch(collection, id, request, caller));
-}
-
-HttpResponse Service::route_sign_in(const std::vector<std::string>& segments, const HttpRequest& request,
-                                    const Caller& caller) const {
-  bool request_code = segments == std::vector<std::string>{"request-code"};
-  bool verify_code = segments == std::vector<std::string>{"verify-code"};
-  if (!request_code && !verify_code) return refuse(404, "not_found", "there is nothing at this path");
-  if (request.method != "POST") return refuse(405, "method_not_allowed", "only POST is allowed here", "POST");
-  std::string client = counted_client(request, caller);
-  return answer(request_code ? sign_in_->request_code(request, client) : sign_in_->verify_code(request, client));
-}
-
-Result<HttpResponse> Service::capabilities(const HttpRequest& request) const {
-  Json::Array table;
-  for (const Collection& collection : all_collections()) {
-    auto limit = options_.limits.writes(collection);
-    JsonObject entry{{"name", collection.name},
-                     {"purpose", collection.purpose},
-                     {"insert", "public"},
-                     {"update", collection.update == Access::anyone ? "public" : "owner"},
-                     {"writes_per_hour", limit ? Json(*limit) : Json()},
-                     {"fields", names(collection.fields)}};
-    if (!collection.kinds.empty()) entry.append("kinds", names(collection.kinds));
-    table.emplace_back(std::move(entry));
-  }
-  JsonObject body{{"name", "Agent Playground Data API"},
-                  {"version", "1.0.0"},
-                  {"base_path", options_.base_path},
-                  {"record_size", static_cast<std::int64_t>(kMaxRecordSize)},
-                  {"collections", std::move(table)}};
-  if (feed_) body.append("events", events_path_);
-  HttpResponse response = json_response(wire::to_text(Json(std::move(body))));
-  make_cacheable(request, response, etag_of_text(response.body), Freshness::always_ask);
-  return response;
-}
 
 Result<HttpResponse> Service::list(const Collection& collection, const Target& target,
                                    const HttpRequest& request) const {
@@ -258,7 +146,7 @@ Result<HttpResponse> Service::get(const Collection& collection, const std::strin
   PLAYFS_TRY(StoredRecord record, store_.get(collection.name, id));
   HttpResponse response = record_response(record);
   make_cacheable(request, response, etag_of_record(record),
-                 collection.immutable ? Freshness::for_ever : Freshness::always_ask);
+                 collection.immutable && record.status != kHiddenStatus ? Freshness::for_ever : Freshness::always_ask);
   return response;
 }
 
@@ -308,6 +196,8 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
   PLAYFS_TRY(StoredRecord record, store_.get(collection.name, id));
   PLAYFS_TRY(Identity who, gatekeeper_.identify(request));
   PLAYFS_CHECK(may_update(who, collection, record));
+  if (record.status == kHiddenStatus && !who.steward)
+    return fail(ErrorCode::permission_denied, "the domain steward has hidden this record");
   if (!says_json(request)) return refuse(415, "unsupported_media_type", "send the fields as application/json");
   PLAYFS_TRY(JsonObject changes, read_fields(request));
   PLAYFS_CHECK(may_set(who, collection, changes));
@@ -330,32 +220,6 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
 
 void Service::has_written() const {
   if (feed_) feed_->look();
-}
-
-HttpResponse Service::answer(Result<HttpResponse> result) const {
-  if (result) return *std::move(result);
-  if (result.error().code == ErrorCode::record_too_large)
-    return refuse(result.error(), {{"maximum", static_cast<std::int64_t>(kMaxRecordSize)}});
-  return response_of(problem_of(result.error()), options_.docs_url);
-}
-
-bool Service::is_public(const HttpRequest& request) const { return site_.is_public(host_of(request)); }
-
-HttpResponse Service::readable(Result<HttpResponse> result, const HttpRequest& request) const {
-  HttpResponse response = answer(std::move(result));
-  if (is_public(request)) allow_reading_from_anywhere(response);
-  return response;
-}
-
-HttpResponse Service::refuse(const Error& error, JsonObject details) const {
-  Problem problem = problem_of(error);
-  problem.details = std::move(details);
-  return response_of(problem, options_.docs_url);
-}
-
-HttpResponse Service::refuse(int status, std::string code, std::string message, std::string allow) const {
-  return response_of({status, std::move(code), std::move(message), std::nullopt, {}, std::move(allow)},
-                     options_.docs_url);
 }
 
 }  // namespace playfs::service

@@ -5,6 +5,7 @@
 // thread.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,8 +16,11 @@
 #include "service/change_feed.h"
 #include "service/client_address.h"
 #include "service/collections.h"
+#include "service/description.h"
 #include "service/identity.h"
+#include "service/operations.h"
 #include "service/problem.h"
+#include "service/record_export.h"
 #include "service/sign_in.h"
 #include "service/site_hosts.h"
 #include "service/store.h"
@@ -28,11 +32,13 @@ namespace playfs::service {
 struct ServiceOptions {
   std::string base_path = "/.site/data";
   std::vector<std::string>
-      site_hosts;           ///< names the site is reached by, see SiteHosts; addresses and localhost always are
-  std::string docs_url;     ///< added to error objects; empty: none
-  Limits limits;            ///< none by default
-  TrustedProxies proxies;   ///< whose X-Forwarded-For is trusted
-  std::string steward_key;  ///< the bearer key of the domain steward; empty: there is none
+      site_hosts;              ///< names the site is reached by, see SiteHosts; addresses and localhost always are
+  std::string docs_url;        ///< added to error objects; empty: none
+  Limits limits;               ///< none by default
+  TrustedProxies proxies;      ///< whose X-Forwarded-For is trusted
+  std::string steward_key;     ///< the bearer key of the domain steward; empty: there is none
+  std::string software;        ///< name and version of this program, for the capability manifest; empty: left out
+  JsonObject other_abilities;  ///< of what else serves this site, for the same
 };
 
 /// What the connection tells about the sender of a request.
@@ -47,8 +53,11 @@ struct Watch {
   std::optional<Position> after;
 };
 
-/// Large enough for any record: 16 KB with every byte escaped, plus some white space.
-inline constexpr std::size_t kMaxBodySize = 128 * 1024;
+/// The answer to a request for an export. If it has a rest, that is its body.
+struct Export {
+  HttpResponse response;
+  std::unique_ptr<RecordExport> rest;
+};
 
 class Service {
  public:
@@ -57,24 +66,34 @@ class Service {
   Service(Store& store, Accounts& accounts, ServiceOptions options, const SignIn* sign_in = nullptr,
           ChangeFeed* feed = nullptr);
 
-  /// Events end after the greeting here, as if the connection were lost.
+  /// Events end after the greeting here, and an export after its first part, as if the connection were lost.
   HttpResponse handle(const HttpRequest& request, const Caller& caller) const;
 
   /// Whether a request is for events: those who can send an answer without an end pass it to watch().
   [[nodiscard]] bool is_watch(const HttpRequest& request) const;
   [[nodiscard]] Watch watch(const HttpRequest& request) const;
 
+  /// Whether a request is for an export: those who can send an answer part by part pass it to export_records().
+  [[nodiscard]] bool is_export(const HttpRequest& request) const;
+  [[nodiscard]] Export export_records(const HttpRequest& request) const;
+
  private:
-  HttpResponse route(const HttpRequest& request, const Caller& caller) const;
-  Watch route_events(const Target& target, const HttpRequest& request) const;
-  HttpResponse route_sign_in(const std::vector<std::string>& segments, const HttpRequest& request,
-                             const Caller& caller) const;
-  HttpResponse route_root(const HttpRequest& request) const;
-  HttpResponse route_collection(const Collection& collection, const Target& target, const HttpRequest& request,
-                                const Caller& caller) const;
-  HttpResponse route_record(const Collection& collection, const std::string& id, const HttpRequest& request,
-                            const Caller& caller) const;
-  Result<HttpResponse> capabilities(const HttpRequest& request) const;
+  /// What a request asks for.
+  struct Asked {
+    Target target;
+    Route route;
+    const Operation* operation = nullptr;
+  };
+  /// Finds what is asked for. If there is no such thing, returns the answer that says so.
+  std::optional<HttpResponse> look_up(const HttpRequest& request, Asked& asked) const;
+  HttpResponse perform(const Asked& asked, const HttpRequest& request, const Caller& caller) const;
+  HttpResponse perform_on_list(const Asked& asked, const HttpRequest& request, const Caller& caller) const;
+  HttpResponse first_part(Export exported) const;
+  Watch begin_watch(const Target& target, const HttpRequest& request) const;
+  Export begin_export(const Asked& asked, const HttpRequest& request) const;
+  [[nodiscard]] bool is_at(const HttpRequest& request, Place place) const;
+  [[nodiscard]] Offer offer() const;
+  HttpResponse document(JsonObject body, const HttpRequest& request) const;
   Result<HttpResponse> list(const Collection& collection, const Target& target, const HttpRequest& request) const;
   Result<HttpResponse> get(const Collection& collection, const std::string& id, const HttpRequest& request) const;
   Result<HttpResponse> create(const Collection& collection, const HttpRequest& request, const Caller& caller) const;
@@ -98,7 +117,7 @@ class Service {
   const SignIn* sign_in_;
   ChangeFeed* const feed_;
   const ServiceOptions options_;
-  const std::string events_path_;  ///< beside the collections; empty: there are no events
+  const Paths paths_;
   const SiteHosts site_;
   const Gatekeeper gatekeeper_;
 };

@@ -81,8 +81,7 @@ Result<std::string> read_text(const JsonObject& body, std::string_view name) {
   return *value->string();
 }
 
-Result<std::string> read_email(const JsonObject& body) {
-  PLAYFS_TRY(std::string text, read_text(body, "email"));
+Result<std::string> email_of(std::string_view text) {
   auto email = normalise_email(text);
   if (!email) return fail(ErrorCode::invalid_argument, "email must be one plain address");
   return *std::move(email);
@@ -95,9 +94,10 @@ HttpResponse answer(JsonObject body) {
 
 }  // namespace
 
-Result<HttpResponse> SignIn::request_code(const HttpRequest& request, const std::string& client) const {
-  PLAYFS_TRY(JsonObject body, read_body(request));
-  PLAYFS_TRY(std::string email, read_email(body));
+std::string SignIn::make_key() const { return "playfs_" + random_.hex(48); }
+
+Result<WallTime> SignIn::send_code(std::string_view address, const std::string& client) const {
+  PLAYFS_TRY(std::string email, email_of(address));
   std::string code = make_code(random_);
   WallTime expires{clock_.wall().nanoseconds + std::chrono::nanoseconds(kCodeLife).count()};
   const std::array<Charge, 3> charges = {
@@ -111,14 +111,13 @@ Result<HttpResponse> SignIn::request_code(const HttpRequest& request, const std:
       mailer_.send({email, "Your sign-in code: " + shown,
                     "Your sign-in code is " + shown + "\n\nIt is valid for " + std::to_string(kCodeLife.count()) +
                         " minutes. If you did not request it, ignore this mail.\n"}));
-  return answer({{"success", true}, {"requiresCodeEntry", true}, {"expiresAt", format_iso8601(expires)}});
+  return expires;
 }
 
-Result<HttpResponse> SignIn::verify_code(const HttpRequest& request, const std::string& client) const {
-  PLAYFS_TRY(JsonObject body, read_body(request));
-  PLAYFS_TRY(std::string email, read_email(body));
-  PLAYFS_TRY(std::string code, read_text(body, "code"));
-  std::string key = "playfs_" + random_.hex(48);
+Result<SignIn::NewKey> SignIn::redeem(std::string_view address, std::string_view code,
+                                      const std::string& client) const {
+  PLAYFS_TRY(std::string email, email_of(address));
+  std::string key = make_key();
   const std::array<Charge, 2> charges = {
       Charge{"attempts at\n" + email + '\n' + client, kAttemptsPerEmailAndClient, kCodeLife,
              "attempts at this address"},
@@ -126,7 +125,22 @@ Result<HttpResponse> SignIn::verify_code(const HttpRequest& request, const std::
   PLAYFS_TRY(auto signed_in,
              accounts_.redeem_code(email, hash_of_code(email, normalise_code(code)), hash_of_secret(key), charges));
   if (!signed_in) return fail(ErrorCode::unauthorized, "the code is invalid or has expired; request a new one");
-  return answer({{"success", true}, {"email", email}, {"apiKey", key}, {"isNewUser", signed_in->is_new}});
+  return NewKey{std::move(email), std::move(key), *std::move(signed_in)};
+}
+
+Result<HttpResponse> SignIn::request_code(const HttpRequest& request, const std::string& client) const {
+  PLAYFS_TRY(JsonObject body, read_body(request));
+  PLAYFS_TRY(std::string email, read_text(body, "email"));
+  PLAYFS_TRY(WallTime expires, send_code(email, client));
+  return answer({{"success", true}, {"requiresCodeEntry", true}, {"expiresAt", format_iso8601(expires)}});
+}
+
+Result<HttpResponse> SignIn::verify_code(const HttpRequest& request, const std::string& client) const {
+  PLAYFS_TRY(JsonObject body, read_body(request));
+  PLAYFS_TRY(std::string email, read_text(body, "email"));
+  PLAYFS_TRY(std::string code, read_text(body, "code"));
+  PLAYFS_TRY(NewKey made, redeem(email, code, client));
+  return answer({{"success", true}, {"email", made.email}, {"apiKey", made.key}, {"isNewUser", made.signed_in.is_new}});
 }
 
 }  // namespace playfs::service

@@ -25,6 +25,19 @@ class SignIn {
   SignIn(Accounts& accounts, Mailer& mailer, const Clock& clock, Random& random)
       : accounts_(accounts), mailer_(mailer), clock_(clock), random_(random) {}
 
+  /// Sends a code to an address, if it is one; returns until when it is good. Errors: invalid_argument, rate_limited.
+  [[nodiscard]] Result<WallTime> send_code(std::string_view address, const std::string& client) const;
+
+  struct NewKey {
+    std::string email;
+    std::string key;  ///< known to nobody else from now on
+    SignedIn signed_in;
+  };
+  /// Exchanges a code for a key. Errors: invalid_argument, unauthorized, rate_limited.
+  [[nodiscard]] Result<NewKey> redeem(std::string_view address, std::string_view code, const std::string& client) const;
+  /// A key that nobody has seen yet.
+  [[nodiscard]] std::string make_key() const;
+
   /// POST request-code: {email}. The request counts against `client`. Errors: invalid_argument, rate_limited.
   Result<HttpResponse> request_code(const HttpRequest& request, const std::string& client) const;
 

@@ -15,6 +15,16 @@ constexpr std::string_view kDropOldKeys =
     "DELETE FROM api_keys WHERE account = ?1 AND rowid NOT IN"
     " (SELECT rowid FROM api_keys WHERE account = ?1 ORDER BY created_at DESC, rowid DESC LIMIT ?2)";
 
+#define PLAYFS_ACCOUNT_COLUMNS \
+  "SELECT id, email, created_at, (SELECT count(*) FROM api_keys WHERE account = accounts.id) FROM accounts"
+constexpr std::string_view kListAccounts = PLAYFS_ACCOUNT_COLUMNS " WHERE email > ?1 ORDER BY email LIMIT ?2";
+// No id contains an @, and every address does.
+constexpr std::string_view kFindAccount = PLAYFS_ACCOUNT_COLUMNS " WHERE id = ?1 OR email = ?1";
+constexpr std::string_view kKeysOf =
+    "SELECT hash, created_at FROM api_keys WHERE account = ?1 ORDER BY created_at DESC, rowid DESC";
+constexpr std::string_view kRevokeKeys =
+    "DELETE FROM api_keys WHERE account = ?1 AND (?2 = '' OR substr(CAST(hash AS TEXT), 1, ?3) = ?2) RETURNING 1";
+
 constexpr std::string_view kForgetCodes = "DELETE FROM sign_in_codes WHERE expires <= ?1";
 constexpr std::string_view kPutCode =
     "INSERT INTO sign_in_codes (email, client, hash, expires) VALUES (?1, ?2, ?3, ?4)";
@@ -42,6 +52,10 @@ Result<SignedIn> add_key(Connection& connection, std::string_view email, std::st
   PLAYFS_TRY(auto drop, connection.use(kDropOldKeys));
   PLAYFS_CHECK(drop->bind(1, result.account).bind(2, static_cast<std::int64_t>(kKeysPerAccount)).run());
   return result;
+}
+
+Account account_of_row(const Statement& row) {
+  return {std::string(row.text(0)), std::string(row.text(1)), from_column(row.integer(2)), row.integer(3)};
 }
 
 Result<bool> is_code_of(Connection& connection, std::string_view email, std::string_view code_hash, WallTime now) {
@@ -102,6 +116,53 @@ Result<SignedIn> SqliteStore::sign_in(std::string_view email, std::string_view k
     return {};
   }));
   return result;
+}
+
+Result<std::vector<Account>> SqliteStore::list_accounts(std::string_view after, std::size_t limit) {
+  PLAYFS_TRY(auto connection, connections_->read());
+  PLAYFS_TRY(auto query, connection->use(kListAccounts));
+  query->bind(1, after).bind(2, static_cast<std::int64_t>(limit));
+  std::vector<Account> accounts;
+  for (;;) {
+    PLAYFS_TRY(bool row, query->step());
+    if (!row) return accounts;
+    accounts.push_back(
+        {std::string(query->text(0)), std::string(query->text(1)), from_column(query->integer(2)), query->integer(3)});
+  }
+}
+
+Result<std::optional<Account>> SqliteStore::find_account(std::string_view id_or_email) {
+  PLAYFS_TRY(auto connection, connections_->read());
+  PLAYFS_TRY(auto query, connection->use(kFindAccount));
+  PLAYFS_TRY(bool known, query->bind(1, id_or_email).step());
+  if (!known) return std::nullopt;
+  return account_of_row(*query);
+}
+
+Result<std::vector<ApiKey>> SqliteStore::keys_of(std::string_view account) {
+  PLAYFS_TRY(auto connection, connections_->read());
+  PLAYFS_TRY(auto query, connection->use(kKeysOf));
+  query->bind(1, account);
+  std::vector<ApiKey> keys;
+  for (;;) {
+    PLAYFS_TRY(bool row, query->step());
+    if (!row) return keys;
+    keys.push_back({std::string(query->text(0).substr(0, kKeyIdLength)), from_column(query->integer(1))});
+  }
+}
+
+Result<std::int64_t> SqliteStore::revoke_keys(std::string_view account, std::string_view key_id) {
+  std::int64_t revoked = 0;
+  PLAYFS_CHECK(connections_->write([&](Connection& connection) -> Status {
+    revoked = 0;
+    PLAYFS_TRY(auto revoke, connection.use(kRevokeKeys));
+    revoke->bind(1, account).bind(2, key_id).bind(3, static_cast<std::int64_t>(kKeyIdLength));
+    for (;; ++revoked) {
+      PLAYFS_TRY(bool row, revoke->step());
+      if (!row) return {};
+    }
+  }));
+  return revoked;
 }
 
 }  // namespace playfs::service

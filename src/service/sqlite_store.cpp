@@ -30,6 +30,9 @@ constexpr std::string_view kInsert =
     " VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, NULLIF(?8, ''), ?9)";
 constexpr std::string_view kUpdate =
     "UPDATE records SET updated_at = ?2, fields = ?3, belongs_to = NULLIF(?4, ''), changed = ?5 WHERE id = ?1";
+constexpr std::string_view kSetStatus = "UPDATE records SET updated_at = ?2, status = ?3, changed = ?4 WHERE id = ?1";
+// Rewrites a row, so that the transaction reaches the disk.
+constexpr std::string_view kTryToWrite = "UPDATE site SET id = id";
 // The next number is one more than the highest. Records are never deleted, and one that changes gets a higher number,
 // so the highest never becomes lower.
 constexpr std::string_view kNewestChange =
@@ -118,6 +121,19 @@ Result<std::optional<StoredRecord>> replace_contents(Connection& connection, std
   return current;
 }
 
+Result<StoredRecord> replace_status(Connection& connection, std::string_view collection, std::string_view id,
+                                    std::string_view status, WallTime now) {
+  PLAYFS_TRY(auto record, record_by_id(connection, collection, id));
+  if (!record) return fail(ErrorCode::not_found, "there is no such record");
+  record->updated_at = from_column(std::max(to_column(now), to_column(record->updated_at) + 1));
+  record->status = status;
+  PLAYFS_TRY(auto update, connection.use(kSetStatus));
+  update->bind(1, id).bind(2, to_column(record->updated_at)).bind(3, status);
+  PLAYFS_CHECK(bind_change(connection, collection, *update, 4));
+  PLAYFS_CHECK(update->run());
+  return *std::move(record);
+}
+
 /// Reads a page from a query whose parameters 2 and 3 are its start and its number of rows.
 Result<Page> read_page(Statement& query, std::size_t limit, Position before) {
   // One more than requested, to know whether there is another page.
@@ -194,6 +210,23 @@ Result<std::optional<StoredRecord>> SqliteStore::replace(std::string_view collec
     return {};
   }));
   return replaced;
+}
+
+Result<StoredRecord> SqliteStore::set_status(std::string_view collection, std::string_view id,
+                                             std::string_view status) {
+  StoredRecord changed;
+  PLAYFS_CHECK(connections_->write([&](Connection& connection) -> Status {
+    PLAYFS_TRY(changed, replace_status(connection, collection, id, status, clock_.wall()));
+    return {};
+  }));
+  return changed;
+}
+
+Status SqliteStore::try_to_write() {
+  return connections_->write([](Connection& connection) -> Status {
+    PLAYFS_TRY(auto touch, connection.use(kTryToWrite));
+    return touch->run();
+  });
 }
 
 Result<std::vector<Change>> SqliteStore::changes(Position after, std::size_t limit) {

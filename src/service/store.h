@@ -29,6 +29,10 @@ namespace playfs::service {
 /// The `status` of a new record.
 inline constexpr const char* kInitialStatus = "active";
 
+/// The `status` of a record that the steward has hidden: it keeps its place in every list, and nobody is shown its
+/// fields.
+inline constexpr const char* kHiddenStatus = "hidden";
+
 struct StoredRecord {
   std::string id;
   WallTime created_at;  ///< whole microseconds
@@ -37,6 +41,11 @@ struct StoredRecord {
   std::string owner;   ///< the account that created it; empty for none
   std::string fields;  ///< the declared fields: a compact JSON object
 };
+
+/// The fields as everybody may see them.
+inline std::string_view shown_fields(const StoredRecord& record) {
+  return record.status == kHiddenStatus ? std::string_view("{}") : std::string_view(record.fields);
+}
 
 /// A write that counts against a limit of `allowance` in any `window`.
 struct Charge {
@@ -106,6 +115,19 @@ class Store {
   /// Errors: not_found, rate_limited.
   virtual Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read,
                                                       Contents contents, const std::optional<Charge>& charge) = 0;
+
+  /// Gives a record another status, as a change like any other. Errors: not_found; not_supported by stores without it.
+  virtual Result<StoredRecord> set_status(std::string_view /*collection*/, std::string_view /*id*/,
+                                          std::string_view /*status*/) {
+    return fail(ErrorCode::not_supported, "this store cannot change a record's status");
+  }
+
+  /// Whether a write would be acknowledged now: the same as one, but it changes nothing that anybody sees.
+  virtual Status try_to_write() {
+    auto newest = newest_change();
+    if (!newest) return fail(std::move(newest).error());
+    return {};
+  }
 
   /// Up to `limit` changes after that number, oldest first. A record that changed several times is there once. File
   /// chunks are left out: they are content, which nobody waits for.

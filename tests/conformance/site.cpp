@@ -133,8 +133,9 @@ void Site::start_server() {
     UniqueFd nothing(open("/dev/null", O_WRONLY | O_CLOEXEC));
     dup2(nothing.get(), STDERR_FILENO);
     setenv("XDG_DATA_HOME", home.c_str(), 1);
+    const std::string log = environment("PLAYFS_CONFORMANCE_LOG");
     execl(program.c_str(), program.c_str(), "serve", "--listen", "127.0.0.1:0", "--store", store.c_str(),
-          "--steward-key", key.c_str(), nullptr);
+          "--steward-key", key.c_str(), log.empty() ? nullptr : "--access-log", log.c_str(), nullptr);
     _exit(127);
   }
   writing = UniqueFd();

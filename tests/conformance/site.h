@@ -1,12 +1,12 @@
 // The site under test, seen from outside: any base URL, or a site of our own that lives as long as the process.
 //
-//   PLAYFS_CONFORMANCE_URL   a site to test, "https://example.org"; its data is below /.site/data
-//   PLAYFS_CONFORMANCE_KEY   an API key for that site; without it, cases about owners are skipped there
-//   PLAYFS_CONFORMANCE_ACCESS  without a URL: "serve" for a `playfs serve` of our own, the binary that PLAYFS names
-//   (the
-//                            default), "local" for our own service in the same process
+//   PLAYFS_CONFORMANCE_URL        a site to test, "https://example.org"; its data is below /.site/data
+//   PLAYFS_CONFORMANCE_KEY        an API key for that site; without it, cases about owners are skipped there
+//   PLAYFS_CONFORMANCE_ACCESS     without a URL: "serve" for a `playfs serve` of our own, the binary that PLAYFS names
+//                                 (the default), "local" for our own service in the same process
 //   PLAYFS_CONFORMANCE_NEW_STORE  a program that prints a --store for each `playfs serve` of our own; without it, a
 //                                 directory
+//   PLAYFS_CONFORMANCE_LOG        with "serve": the access log of all servers, for test_openapi.py
 //
 // One run stays within the API document's write limits, so it can test a public site once an hour.
 #pragma once

@@ -32,7 +32,10 @@ struct UmountArguments {
 Result<ExitCode> umount(CommandContext& context, const UmountArguments& arguments);
 
 struct ServeArguments {
-  std::vector<std::string> words;  ///< "backup FILE", "check", or nothing
+  std::vector<std::string> words;  ///< "backup FILE", "check", a command of the steward, or nothing
+  std::string message;             ///< of `answer`
+  std::string state;               ///< the mail's, with `answer`
+  bool undo = false;               ///< of `hide`
   std::string listen = "127.0.0.1:8787";
   std::string store;                 ///< a directory, or postgresql://…; empty: the default local playground
   std::string limits = "spec";       ///< "spec" (those of the API document), "off", or a file of limits
@@ -43,8 +46,17 @@ struct ServeArguments {
   std::string smtp;                  ///< "smtp://USER@HOST:PORT"; empty: codes go into an outbox
   std::string smtp_password;         ///< a file with the password
   std::string mail_from;             ///< the sender address of codes
+  int drain = 0;                     ///< seconds, from the signal to stop until it stops to accept
 };
 Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments);
+Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments);
+/// Where a playground's records are.
+struct StorePlace {
+  std::string directory;  ///< with a database, for what this server alone keeps
+  std::string database;   ///< postgresql://…; empty: they are in the directory
+};
+/// `serve` with words: what is done to a store, beside the servers on it.
+Result<ExitCode> care_for_store(CommandContext& context, const ServeArguments& arguments, const StorePlace& place);
 
 // The work tree around a path.
 

@@ -7,12 +7,11 @@
 #include "runtime/descriptors.h"
 #include "runtime/hardening.h"
 #include "runtime/secret_file.h"
+#include "runtime/service_manager.h"
 #include "runtime/signals.h"
 #include "runtime/site_server.h"
-#include "service/postgres_maintenance.h"
 #include "service/postgres_uri.h"
 #include "service/site_hosts.h"
-#include "service/sqlite_maintenance.h"
 
 namespace playfs::app {
 
@@ -41,14 +40,6 @@ Result<Listen> parse_listen(const std::string& text) {
   if (begin == end || error != std::errc() || stop != end) return bad();
   return listen;
 }
-
-/// Where the records are.
-struct StorePlace {
-  std::string directory;
-  std::string database;  ///< empty: they are in the directory
-  /// To be shown, so without a password.
-  [[nodiscard]] std::string shown() const { return database.empty() ? directory : service::without_password(database); }
-};
 
 Result<StorePlace> store_place(const CommandContext& context, const std::string& store) {
   if (store.empty()) return StorePlace{context.places.data + "/default", {}};
@@ -106,32 +97,6 @@ Result<std::optional<net::SmtpServer>> mail_server(const CommandContext& context
   return server;
 }
 
-/// `playfs serve backup FILE` and `playfs serve check`, which also work while the store is being served.
-Result<ExitCode> care_for_store(CommandContext& context, const std::vector<std::string>& words,
-                                const StorePlace& place) {
-  const bool is_database = !place.database.empty();
-  std::string store =
-      is_database ? place.shown() : place.directory + "/" + std::string(runtime::LocalPlayground::kStoreFile);
-  if (words.front() == "backup" && is_database)
-    return fail(ErrorCode::not_supported, "backup copies a store on this disk; a database has tools of its own",
-                "pg_dump --format=custom --file=FILE URL, and later pg_restore");
-  if (words.front() == "backup" && words.size() == 2) {
-    std::string copy = context.io.absolute(words[1]);
-    PLAYFS_CHECK(service::back_up_store(store, copy));
-    context.out.note("Copied " + store + " to " + copy + ".");
-    context.out.document(JsonObject{{"store", store}, {"copy", copy}});
-    return ExitCode::done;
-  }
-  if (words.front() == "check" && words.size() == 1) {
-    PLAYFS_TRY(std::uint64_t records,
-               is_database ? service::check_postgres_store(place.database) : service::check_store(store));
-    context.out.note(store + " is sound: " + std::to_string(records) + " records.");
-    context.out.document(JsonObject{{"store", store}, {"records", records}});
-    return ExitCode::done;
-  }
-  return fail(ErrorCode::invalid_argument, "serve takes backup FILE, check, or nothing", "playfs serve --help");
-}
-
 /// Returns the memory of a burst of requests to the system: large blocks at once; small ones share two arenas, since
 /// otherwise each thread would keep its own.
 void give_memory_back() {
@@ -146,7 +111,7 @@ void give_memory_back() {
 Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments) {
   runtime::SiteServerOptions options;
   PLAYFS_TRY(const StorePlace place, store_place(context, arguments.store));
-  if (!arguments.words.empty()) return care_for_store(context, arguments.words, place);
+  if (!arguments.words.empty()) return care_for_store(context, arguments, place);
   options.directory = place.directory;
   options.database = place.database;
   give_memory_back();
@@ -175,11 +140,16 @@ Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments)
   PLAYFS_TRY(auto site, runtime::SiteServer::start(std::move(options), context.io.clock, context.io.random));
   std::string url = "http://" + site->endpoint();
   context.out.line(url);
-  context.out.note("Serving " + place.shown() + ", write limits: " + arguments.limits + ". Press Ctrl-C to stop.");
+  const std::string shown = place.database.empty() ? place.directory : service::without_password(place.database);
+  context.out.note("Serving " + shown + ", write limits: " + arguments.limits + ". Press Ctrl-C to stop.");
   if (!site->outbox().empty()) context.out.note("Sign-in codes are written to " + site->outbox() + ".");
-  context.out.document(JsonObject{{"url", url}, {"store", place.shown()}});
+  context.out.document(JsonObject{{"url", url}, {"store", shown}});
   context.io.out.flush();
+  runtime::tell_service_manager("READY=1");
   signals.wait();
+  runtime::tell_service_manager("STOPPING=1");
+  site->drain();
+  if (arguments.drain > 0) signals.wait_for(std::chrono::seconds(arguments.drain));
   site->stop();
   return ExitCode::done;
 }

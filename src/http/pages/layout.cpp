@@ -40,6 +40,8 @@ void head(Html& html, const Document& document, const SiteView& site) {
   html.element("title", document.title + " · Playground");
   html.lone("link", {{"rel", "stylesheet"}, {Address::href, site.style}});
   html.lone("link", {{"rel", "icon"}, {"type", "image/svg+xml"}, {Address::href, site.icon}});
+  if (document.feed)
+    html.lone("link", {{"rel", "alternate"}, {"type", "application/atom+xml"}, {Address::href, *document.feed}});
 }
 
 void banner(Html& html, const Document& document) {
@@ -82,7 +84,8 @@ void footer(Html& html, const SiteView& site) {
   auto paragraph = html.open("p");
   html.text("Agents write through the ");
   html.link(site.api, "Data API");
-  html.text(". All times are UTC.");
+  html.text(". All times are UTC. ");
+  if (site.has_accounts) html.link(Url() / "account", "Your account");
 }
 
 }  // namespace

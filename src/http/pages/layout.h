@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ struct Document {
   std::vector<Crumb> crumbs;  ///< the path down to this page, without it
   Html main;
   int status = 200;
+  std::optional<Url> feed = {};  ///< of what the page shows
 };
 
 /// The site as its pages refer to it.
@@ -36,6 +38,7 @@ struct SiteView {
   Url api;           ///< the Data API's base
   Url style;
   Url icon;
+  bool has_accounts = false;
 };
 
 std::string print(const Document& document, const SiteView& site);

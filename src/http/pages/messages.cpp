@@ -6,6 +6,7 @@
 
 #include "http/pages/lists.h"
 #include "model/mentions.h"
+#include "service/store.h"
 
 namespace playfs::http {
 
@@ -71,12 +72,12 @@ void show_message_byline(Html& html, const Record& message, std::string_view thr
   show_edited(html, message);
 }
 
-void show_words(Html& html, const JsonObject& fields) {
+void show_words(Html& html, const JsonObject& fields, bool is_hidden) {
   const std::string body = text_field(fields, "body");
   const std::vector<std::string> named = mentions_of(fields);
   std::vector<std::string> handles = mentions_in(body);
   handles.insert(handles.end(), named.begin(), named.end());
-  if (body.empty()) html.element("p", {{"class", "note"}}, "(no text)");
+  if (body.empty()) html.element("p", {{"class", "note"}}, is_hidden ? "hidden by the steward" : "(no text)");
   else show_prose(html, body, handles);
   show_named(html, "Mentions", named, show_agent);
   show_named(html, "Links", texts_of(fields, "links"), show_address);
@@ -151,7 +152,7 @@ void show_message(Html& html, const Reply& reply, std::string_view thread, const
   show_message_byline(html, message, thread);
   answered.show(html, reply);
   Html words(most_bytes);
-  show_words(words, message.fields);
+  show_words(words, message.fields, message.status == service::kHiddenStatus);
   if (words.is_past_limit()) show_beginning(html, message, thread);
   else html.append(words);
 }

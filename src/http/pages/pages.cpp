@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "http/pages/assets.h"
+#include "http/pages/feed.h"
 #include "http/pages/views.h"
 #include "model/content_hash.h"
 #include "service/conditional.h"
@@ -73,11 +74,14 @@ std::string url_of_site(const HttpRequest& request, std::string_view host) {
 /// Adds what every answer has; pages follow the same caching rules as records.
 Answer finish(const HttpRequest& request, Answer answer) {
   HttpResponse& response = answer.response;
+  const bool is_account = AccountPage::serves(std::string_view(request.target).substr(0, request.target.find('?')));
   response.headers.add("X-Content-Type-Options", "nosniff");
-  response.headers.add("Referrer-Policy", "no-referrer");
+  // Without a referrer, browsers do not say where a form comes from either.
+  response.headers.add("Referrer-Policy", is_account ? "same-origin" : "no-referrer");
   response.headers.add("Cross-Origin-Opener-Policy", "same-origin");
   response.headers.add("Cross-Origin-Resource-Policy", "same-origin");
-  if (response.status != 200) {
+  if (is_account) response.headers.set("Content-Security-Policy", kPagePolicy);
+  if (response.status != 200 || is_account) {
     response.headers.add("Cache-Control", "no-store");
     return answer;
   }
@@ -155,7 +159,9 @@ Pages::Pages(service::Store& store, PagesOptions options)
     : store_(store), options_(std::move(options)), site_(options_.site_hosts) {}
 
 bool Pages::serves(std::string_view target) const {
-  for (std::string_view own : {std::string_view(options_.base_path), std::string_view("/api")}) {
+  const std::string_view base(options_.base_path);
+  for (std::string_view own : {base, base.substr(0, base.rfind('/')), std::string_view("/api")}) {
+    if (own.empty()) continue;
     if (!target.starts_with(own)) continue;
     std::string_view rest = target.substr(own.size());
     if (rest.empty() || rest.front() == '/' || rest.front() == '?') return false;
@@ -163,9 +169,9 @@ bool Pages::serves(std::string_view target) const {
   return true;
 }
 
-Answer Pages::handle(const HttpRequest& request) const {
+Answer Pages::handle(const HttpRequest& request, const std::string& peer) const {
   try {
-    return finish(request, route(request));
+    return finish(request, route(request, peer));
   } catch (const std::exception& exception) {
     log_error(std::string("web page: ") + exception.what());
     HttpResponse response;
@@ -176,12 +182,15 @@ Answer Pages::handle(const HttpRequest& request) const {
   }
 }
 
-Answer Pages::route(const HttpRequest& request) const {
+Answer Pages::route(const HttpRequest& request, const std::string& peer) const {
   const std::string host(request.headers.get("Host").value_or(""));
-  const SiteView site{host, url_of_site(request, host), Url().below(std::string_view(options_.base_path).substr(1)),
-                      style_url(), icon_url()};
+  const SiteView site{
+      host,       url_of_site(request, host), Url().below(std::string_view(options_.base_path).substr(1)), style_url(),
+      icon_url(), options_.account != nullptr};
   if (!site_.answers_for(host))
     return response_of(problem_page(421, "Misdirected request", "This host does not belong to this site."), site);
+  if (options_.account && AccountPage::serves(std::string_view(request.target).substr(0, request.target.find('?'))))
+    return options_.account->handle(request, peer, site_, site);
   if (request.method != "GET" && request.method != "HEAD") {
     auto response = response_of(problem_page(405, "Method not allowed", "These pages are read-only."), site);
     response.headers.add("Allow", "GET, HEAD");
@@ -204,6 +213,11 @@ Result<Answer> Pages::find(Visit& visit, const std::vector<std::string>& segment
     return raw_file(visit, segments[1], segments[3], rest_of_path(segments, 5));
   if (in_project && segments.size() == 3 && segments[2] == "diff")
     return redirection(url_of_diff(segments[1], visit.parameter("from"), visit.parameter("to")));
+  if (segments.size() == 3 && segments[2] == kFeedName) {
+    if (segments[0] == "projects") return project_feed(visit, segments[1]);
+    if (segments[0] == "threads") return thread_feed(visit, segments[1]);
+  }
+  if (segments.size() == 1 && segments[0] == "llms.txt") return llms_text(visit.site);
   PLAYFS_TRY(Document document, find_document(visit, segments));
   return response_of(document, visit.site);
 }

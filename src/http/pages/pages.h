@@ -11,6 +11,7 @@
 #include "base/http.h"
 #include "base/result.h"
 #include "http/answer.h"
+#include "http/pages/account.h"
 #include "service/site_hosts.h"
 #include "service/store.h"
 
@@ -21,6 +22,7 @@ struct Visit;
 struct PagesOptions {
   std::string base_path = "/.site/data";  ///< of the Data API
   std::vector<std::string> site_hosts;    ///< as the service's, see service::SiteHosts
+  const AccountPage* account = nullptr;   ///< none: there is no such page
 };
 
 class Pages {
@@ -31,11 +33,12 @@ class Pages {
   /// Whether a request is for the pages, that is, not for one of the service's own paths.
   [[nodiscard]] bool serves(std::string_view target) const;
 
-  /// GET and HEAD. Never throws. Answers carry an ETag, and are 304 if the visitor has the page already.
-  [[nodiscard]] Answer handle(const HttpRequest& request) const;
+  /// GET and HEAD, and the forms of the account's page. Never throws. Answers carry an ETag, and are 304 if the visitor
+  /// has the page already. `peer` is the address that the request came from.
+  [[nodiscard]] Answer handle(const HttpRequest& request, const std::string& peer = {}) const;
 
  private:
-  [[nodiscard]] Answer route(const HttpRequest& request) const;
+  [[nodiscard]] Answer route(const HttpRequest& request, const std::string& peer) const;
   [[nodiscard]] Result<Answer> find(Visit& visit, const std::vector<std::string>& segments) const;
 
   service::Store& store_;

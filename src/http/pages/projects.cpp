@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "http/pages/content.h"
+#include "http/pages/feed.h"
 #include "http/pages/history.h"
 #include "http/pages/last_changes.h"
 #include "http/pages/lists.h"
@@ -176,6 +177,7 @@ Result<Document> project_page(Visit& visit, const std::string& id) {
   document.title = title_of(project.raw);
   document.section = Section::projects;
   document.crumbs = {{"Projects", Url() / "projects"}};
+  document.feed = feed_of_project(id);
   Html& html = document.main;
   {
     auto heading = html.open("h1");

@@ -22,7 +22,7 @@ class FileBody final : public BodySource {
   FileBody(service::Store& store, const FileEntry& entry, std::uint64_t size)
       : store_(store), pieces_(entry), size_(size) {}
 
-  [[nodiscard]] std::uint64_t size() const override { return size_; }
+  [[nodiscard]] std::optional<std::uint64_t> size() const override { return size_; }
 
   Result<std::string> next() override {
     Reader reader(store_, kMostRead);

@@ -44,7 +44,7 @@ Reader::Part::~Part() {
 
 Result<Record> Reader::decode(service::StoredRecord stored) {
   bytes_ += stored.fields.size();
-  PLAYFS_TRY(Json fields, wire::parse_json(stored.fields));
+  PLAYFS_TRY(Json fields, wire::parse_json(service::shown_fields(stored)));
   JsonObject* object = fields.object();
   if (!object) return fail(ErrorCode::corrupt, "record " + stored.id + " is not a JSON object");
   return Record{std::move(stored.id), format_iso8601(stored.created_at), format_iso8601(stored.updated_at),

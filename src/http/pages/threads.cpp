@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "http/pages/feed.h"
 #include "http/pages/lists.h"
 #include "http/pages/messages.h"
 
@@ -135,6 +136,7 @@ Result<Document> thread_page(Visit& visit, const std::string& id) {
   document.title = title_of(thread);
   document.section = Section::threads;
   document.crumbs = {{"Threads", Url() / "threads"}};
+  document.feed = feed_of_thread(id);
   Html& html = document.main;
   show_heading(html, thread);
   show_opening(html, thread);

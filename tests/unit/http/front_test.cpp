@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "http/gzip.h"
+#include "support/manual_time.h"
 #include "support/temporary_directory.h"
 
 namespace playfs::http {
@@ -82,7 +83,6 @@ class FrontTest : public testing::Test {
  protected:
   Front::Options options() {
     Front::Options made;
-    made.healthy = [this] { return health; };
     made.site = service::SiteHosts({"play.test"});
     return made;
   }
@@ -92,24 +92,58 @@ class FrontTest : public testing::Test {
   }
   static bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-  SystemClock clock;
-  Status health;
+  void SetUp() override {
+    health.open([this] {
+      ++checks;
+      return written;
+    });
+  }
+
+  test::ManualClock clock;
+  Health health{clock};
+  Status written;
+  int checks = 0;
   Handler service = [](const HttpRequest& request, const std::string&) {
     return HttpResponse{request.target == "/" ? 200 : 404, {}, "body"};
   };
 };
 
-TEST_F(FrontTest, SaysWhetherTheServiceCouldAnswer) {
-  Front front(service, options(), clock);
-  EXPECT_EQ(get(front, "/healthz").status, 200);
-  health = fail(ErrorCode::io, "the disk is gone");
-  auto failing = get(front, "/healthz");
-  EXPECT_EQ(failing.status, 503);
-  EXPECT_FALSE(contains(failing.body, "disk"));
+TEST_F(FrontTest, IsReadyWhileTheStoreCanBeWritten) {
+  Front front(service, health, options(), clock);
+  EXPECT_EQ(get(front, "/healthz/ready").status, 200);
+  written = fail(ErrorCode::io, "the disk is gone");
+  EXPECT_EQ(get(front, "/healthz/ready").status, 200) << "the last answer is still fresh";
+  EXPECT_EQ(checks, 1) << "each costs a write";
+  clock.advance(Health::kFresh);
+  for (const char* name : {"/healthz", "/healthz/ready"}) {
+    auto failing = get(front, name);
+    EXPECT_EQ(failing.status, 503);
+    EXPECT_FALSE(contains(failing.body, "disk"));
+  }
+  EXPECT_EQ(checks, 2);
+  EXPECT_EQ(get(front, "/healthz/live").status, 200);
+  EXPECT_EQ(get(front, "/").status, 200);
+}
+
+TEST_F(FrontTest, IsNotReadyBeforeAndAfter) {
+  Health starting(clock);
+  Front front(service, starting, options(), clock);
+  EXPECT_EQ(get(front, "/healthz/ready").body, "starting\n");
+  EXPECT_EQ(get(front, "/healthz/live").status, 200);
+  auto early = get(front, "/");
+  EXPECT_EQ(early.status, 503);
+  EXPECT_TRUE(early.headers.get("Retry-After"));
+  starting.open([] { return Status(); });
+  EXPECT_EQ(get(front, "/healthz/ready").status, 200);
+  EXPECT_EQ(get(front, "/").status, 200);
+  starting.drain();
+  EXPECT_EQ(get(front, "/healthz/ready").body, "draining\n");
+  EXPECT_EQ(get(front, "/healthz/ready").status, 503);
+  EXPECT_EQ(get(front, "/").status, 200) << "it still serves";
 }
 
 TEST_F(FrontTest, CountsWhatItAnswered) {
-  Front front(service, options(), clock);
+  Front front(service, health, options(), clock);
   get(front, "/");
   get(front, "/");
   get(front, "/nothing");
@@ -118,13 +152,13 @@ TEST_F(FrontTest, CountsWhatItAnswered) {
   EXPECT_TRUE(contains(metrics, "playfs_http_requests_total{method=\"GET\",status=\"2xx\"} 2\n")) << metrics;
   EXPECT_TRUE(contains(metrics, "playfs_http_requests_total{method=\"GET\",status=\"4xx\"} 1\n")) << metrics;
   EXPECT_TRUE(contains(metrics, "playfs_http_requests_total{method=\"other\",status=\"2xx\"} 1\n")) << metrics;
-  EXPECT_TRUE(contains(metrics, "playfs_http_request_seconds_count 4\n")) << metrics;
-  EXPECT_TRUE(contains(metrics, "playfs_http_request_seconds_bucket{le=\"+Inf\"} 4\n")) << metrics;
+  EXPECT_TRUE(contains(metrics, "playfs_http_request_seconds_count{route=\"other\"} 4\n")) << metrics;
+  EXPECT_TRUE(contains(metrics, "playfs_http_request_seconds_bucket{route=\"other\",le=\"+Inf\"} 4\n")) << metrics;
   EXPECT_TRUE(contains(metrics, "playfs_http_response_bytes_total 16\n")) << metrics;
 }
 
 TEST_F(FrontTest, MetricsAreForWhoeverKnowsTheSite) {
-  Front front(service, options(), clock);
+  Front front(service, health, options(), clock);
   auto metrics = [&](const std::string& host) {
     return front.handle({"GET", "/metrics", {{"Host", host}}, {}}, "127.0.0.1").response.status;
   };
@@ -138,7 +172,7 @@ TEST_F(FrontTest, LogsALineForEachRequestAndNoSecrets) {
   ASSERT_TRUE(log);
   auto with_log = options();
   with_log.log = log->get();
-  Front front(service, std::move(with_log), clock);
+  Front front(service, health, std::move(with_log), clock);
   get(front, "/");
   get(front, "/x\"\n\x1b[31m\xff");
   std::string lines = read_file(directory / "access.log", 4096).value_or("");

@@ -171,10 +171,10 @@ TEST_F(PagesTest, UnknownThingsAreNotFound) {
 }
 
 TEST_F(PagesTest, LeavesTheServiceItsPaths) {
-  for (const char* target :
-       {"/.site/data", "/.site/data/projects?limit=1", "/.site/data?x", "/api/auth/agent/request-code"})
+  for (const char* target : {"/.site/data", "/.site/data/projects?limit=1", "/.site/data?x", "/.site", "/.site/events",
+                             "/.site/nothing", "/api/auth/agent/request-code"})
     EXPECT_FALSE(pages->serves(target)) << target;
-  for (const char* target : {"/", "/projects", "/.site/database", "/.site", "/apiary", "/nope"})
+  for (const char* target : {"/", "/projects", "/.sites", "/apiary", "/nope"})
     EXPECT_TRUE(pages->serves(target)) << target;
 }
 

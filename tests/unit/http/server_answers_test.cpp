@@ -40,7 +40,7 @@ class Pieces final : public BodySource {
  public:
   Pieces(std::size_t count, std::size_t bytes, std::atomic<int>& asked, std::size_t there)
       : count_(count), bytes_(bytes), asked_(asked), there_(there) {}
-  [[nodiscard]] std::uint64_t size() const override { return count_ * bytes_; }
+  [[nodiscard]] std::optional<std::uint64_t> size() const override { return count_ * bytes_; }
   Result<std::string> next() override {
     ++asked_;
     if (given_ == there_) return fail(ErrorCode::io, "the disk broke");

@@ -262,13 +262,15 @@ TEST_F(Watching, ArrivingTextsAndLeavingClientsDoNotMeetBadly) {
 
 TEST_F(Watching, IsNeverCompressed) {
   test::ManualClock clock;
+  Health health(clock);
+  health.open([] { return Status(); });
   Front front(
       [this](const HttpRequest& request, const std::string& peer) {
         auto answer = source.handle(request, peer);
         answer.response.body.assign(5000, 'x');
         return answer;
       },
-      {}, clock);
+      health, {}, clock);
   auto answer = front.handle({"GET", "/watch", {{"Accept-Encoding", "gzip"}}, {}}, "127.0.0.1");
   EXPECT_EQ(answer.response.body.size(), 5000u);
   EXPECT_TRUE(answer.live);
