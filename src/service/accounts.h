@@ -57,25 +57,16 @@ class Accounts {
   /// kKeysPerAccount keys.
   virtual Result<SignedIn> sign_in(std::string_view email, std::string_view key_hash) = 0;
 
-  // For their owners and the operator. Errors: not_supported by stores without it.
+  // For their owners and the operator.
 
   /// Up to `limit` accounts by email address, behind `after`.
-  virtual Result<std::vector<Account>> list_accounts(std::string_view /*after*/, std::size_t /*limit*/) {
-    return cannot_manage();
-  }
+  virtual Result<std::vector<Account>> list_accounts(std::string_view after, std::size_t limit) = 0;
   /// By its id or its email address.
-  virtual Result<std::optional<Account>> find_account(std::string_view /*id_or_email*/) { return cannot_manage(); }
+  virtual Result<std::optional<Account>> find_account(std::string_view id_or_email) = 0;
   /// Newest first.
-  virtual Result<std::vector<ApiKey>> keys_of(std::string_view /*account*/) { return cannot_manage(); }
+  virtual Result<std::vector<ApiKey>> keys_of(std::string_view account) = 0;
   /// Makes a key of that account invalid; with an empty id, all of them. Returns how many there were.
-  virtual Result<std::int64_t> revoke_keys(std::string_view /*account*/, std::string_view /*key_id*/) {
-    return cannot_manage();
-  }
-
- private:
-  static tl::unexpected<Error> cannot_manage() {
-    return fail(ErrorCode::not_supported, "this store cannot manage accounts");
-  }
+  virtual Result<std::int64_t> revoke_keys(std::string_view account, std::string_view key_id) = 0;
 };
 
 inline constexpr int kKeysPerAccount = 10;

@@ -21,6 +21,19 @@ constexpr const char* kDropOldKeys =
     "DELETE FROM api_keys WHERE account = $1 AND number NOT IN"
     " (SELECT number FROM api_keys WHERE account = $1 ORDER BY created_at DESC, number DESC LIMIT $2)";
 
+#define PLAYFS_POSTGRES_ACCOUNT \
+  "SELECT id, email, created_at, (SELECT count(*) FROM api_keys WHERE account = accounts.id) FROM accounts"
+constexpr const char* kListAccounts = PLAYFS_POSTGRES_ACCOUNT " WHERE email > $1 ORDER BY email LIMIT $2";
+// No id contains an @, and every address does.
+constexpr const char* kFindAccount = PLAYFS_POSTGRES_ACCOUNT " WHERE id = $1 OR email = $1";
+constexpr const char* kKeysOf =
+    "SELECT hash, created_at FROM api_keys WHERE account = $1 ORDER BY created_at DESC, number DESC";
+// Locked, so that a sign-in that has begun is over, and its key is among those to be revoked.
+constexpr const char* kLockAccount = "SELECT id FROM accounts WHERE id = $1 FOR UPDATE";
+constexpr const char* kRevokeKeys =
+    "DELETE FROM api_keys WHERE account = $1 AND (octet_length($2) = 0 OR substr(hash, 1, $3::integer) = $2)"
+    " RETURNING number";
+
 constexpr const char* kForgetCodes = "DELETE FROM sign_in_codes WHERE expires <= $1";
 constexpr const char* kPutCode = "INSERT INTO sign_in_codes (email, client, hash, expires) VALUES ($1, $2, $3, $4)";
 constexpr const char* kDropOldCodes =
@@ -55,6 +68,10 @@ Result<SignedIn> add_key(PostgresConnection& connection, std::string_view email,
                                          {kDropOldKeys, Parameters().bytes(result.account).integer(kKeysPerAccount)}},
                                         deadline));
   return result;
+}
+
+Account account_of_row(const PostgresRows& rows, int row) {
+  return {rows.string(row, 0), rows.string(row, 1), from_column(rows.integer(row, 2)), rows.integer(row, 3)};
 }
 
 bool has_code(const PostgresRows& rows, std::string_view code_hash) {
@@ -112,6 +129,41 @@ Result<SignedIn> PostgresStore::sign_in(std::string_view email, std::string_view
     return {};
   }));
   return result;
+}
+
+Result<std::vector<Account>> PostgresStore::list_accounts(std::string_view after, std::size_t limit) {
+  PLAYFS_TRY(auto rows,
+             readers_->run({kListAccounts, Parameters().bytes(after).integer(static_cast<std::int64_t>(limit))}));
+  std::vector<Account> accounts;
+  for (int row = 0; row < rows.count(); ++row) accounts.push_back(account_of_row(rows, row));
+  return accounts;
+}
+
+Result<std::optional<Account>> PostgresStore::find_account(std::string_view id_or_email) {
+  PLAYFS_TRY(auto rows, readers_->run({kFindAccount, Parameters().bytes(id_or_email)}));
+  if (rows.empty()) return std::nullopt;
+  return account_of_row(rows, 0);
+}
+
+Result<std::vector<ApiKey>> PostgresStore::keys_of(std::string_view account) {
+  PLAYFS_TRY(auto rows, readers_->run({kKeysOf, Parameters().bytes(account)}));
+  std::vector<ApiKey> keys;
+  for (int row = 0; row < rows.count(); ++row)
+    keys.push_back({std::string(rows.bytes(row, 0).substr(0, kKeyIdLength)), from_column(rows.integer(row, 1))});
+  return keys;
+}
+
+Result<std::int64_t> PostgresStore::revoke_keys(std::string_view account, std::string_view key_id) {
+  std::int64_t revoked = 0;
+  PLAYFS_CHECK(in_transaction(*writers_, [&](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
+    const auto of_account = Parameters().bytes(account);
+    auto keys = of_account;
+    keys.bytes(key_id).integer(static_cast<std::int64_t>(kKeyIdLength));
+    PLAYFS_TRY(auto rows, connection.run({{kLockAccount, of_account}, {kRevokeKeys, keys}}, deadline));
+    revoked = rows.back().count();
+    return {};
+  }));
+  return revoked;
 }
 
 }  // namespace playfs::service

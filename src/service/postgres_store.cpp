@@ -5,6 +5,7 @@
 #include "service/postgres_pool.h"
 #include "service/postgres_record.h"
 #include "service/postgres_schema.h"
+#include "service/postgres_transaction.h"
 #include "service/postgres_uri.h"
 #include "service/postgres_writes.h"
 
@@ -26,6 +27,20 @@ constexpr const char* kPageOfParts =
 constexpr const char* kNewestChange = "SELECT changed FROM site";
 constexpr const char* kChanges =
     "SELECT changed, collection, id, updated_at, belongs_to FROM records WHERE changed > $1 ORDER BY changed LIMIT $2";
+
+// The record is locked before the site's row, as in each write. $3 is the number of changes: 1, or 0 for a file chunk.
+constexpr const char* kLockRecord = "SELECT position FROM records WHERE id = $1 AND collection = $2 FOR UPDATE";
+constexpr const char* kNumberChange =
+    "UPDATE site SET changed = changed + $3 WHERE EXISTS (SELECT 1 FROM records WHERE id = $1 AND collection = $2)";
+constexpr const char* kSetStatus =
+    "UPDATE records SET updated_at = GREATEST(records.updated_at + 1, $4), status = $5,"
+    " changed = CASE WHEN $3 = 1 THEN site.changed END"
+    " FROM site WHERE records.id = $1 AND records.collection = $2"
+    " RETURNING records.position, records.id, records.created_at, updated_at, status, owner, fields";
+
+// Rewrites the row that every write needs, so that the transaction waits for it and reaches the disk.
+constexpr const char* kTryToWrite = "UPDATE site SET id = id";
+constexpr std::chrono::seconds kTrialLimit{3};
 
 /// From rows of which the last, if there are more than `limit`, only says that there is another page.
 Page page_of(const PostgresRows& rows, std::size_t limit) {
@@ -104,6 +119,26 @@ Result<Page> PostgresStore::list_parts(std::string_view collection, std::string_
 Result<std::optional<StoredRecord>> PostgresStore::replace(std::string_view collection, const StoredRecord& read,
                                                            Contents contents, const std::optional<Charge>& charge) {
   return writer_->run({collection, contents, charge, nullptr, &read});
+}
+
+Result<StoredRecord> PostgresStore::set_status(std::string_view collection, std::string_view id,
+                                               std::string_view status) {
+  const auto record = Parameters().bytes(id).text(collection);
+  auto numbered = record;
+  numbered.integer(collection == kUnwatchedCollection ? 0 : 1);
+  auto changed = numbered;
+  changed.integer(to_column(clock_.wall())).text(status);
+  const auto deadline = std::chrono::steady_clock::now() + kPostgresWriteLimit;
+  PLAYFS_TRY(
+      auto rows,
+      commit_at_once(*writers_, {{kLockRecord, record}, {kNumberChange, numbered}, {kSetStatus, changed}}, deadline));
+  if (rows.back().empty()) return fail(ErrorCode::not_found, "there is no such record");
+  return record_of_row(rows.back(), 0);
+}
+
+Status PostgresStore::try_to_write() {
+  PLAYFS_TRY(auto rows, commit_at_once(*writers_, {{kTryToWrite}}, std::chrono::steady_clock::now() + kTrialLimit));
+  return {};
 }
 
 Result<std::vector<Change>> PostgresStore::changes(Position after, std::size_t limit) {

@@ -35,6 +35,8 @@ class PostgresStore final : public SiteStore {
                           Position before) override;
   Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read, Contents contents,
                                               const std::optional<Charge>& charge) override;
+  Result<StoredRecord> set_status(std::string_view collection, std::string_view id, std::string_view status) override;
+  Status try_to_write() override;
   Result<std::vector<Change>> changes(Position after, std::size_t limit) override;
   Result<Position> newest_change() override;
   [[nodiscard]] const std::string& site_id() const override { return site_id_; }
@@ -45,6 +47,10 @@ class PostgresStore final : public SiteStore {
   Result<std::optional<SignedIn>> redeem_code(std::string_view email, std::string_view code_hash,
                                               std::string_view key_hash, std::span<const Charge> charges) override;
   Result<SignedIn> sign_in(std::string_view email, std::string_view key_hash) override;
+  Result<std::vector<Account>> list_accounts(std::string_view after, std::size_t limit) override;
+  Result<std::optional<Account>> find_account(std::string_view id_or_email) override;
+  Result<std::vector<ApiKey>> keys_of(std::string_view account) override;
+  Result<std::int64_t> revoke_keys(std::string_view account, std::string_view key_id) override;
 
  private:
   PostgresStore(const std::string& uri, std::unique_ptr<PostgresPool> writers, std::string site_id, const Clock& clock,

@@ -1,5 +1,6 @@
 #include "service/postgres_transaction.h"
 
+#include <iterator>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -17,6 +18,31 @@ std::vector<PostgresStatement> begin_transaction() {
 Status check_committed(const PostgresRows& commit) {
   if (commit.tag() == "COMMIT") return {};
   return fail(ErrorCode::internal, "a transaction ended with " + std::string(commit.tag()));
+}
+
+Result<std::vector<PostgresRows>> commit_at_once(PostgresPool& pool, std::vector<PostgresStatement> statements,
+                                                 PostgresDeadline deadline) {
+  auto begin = begin_transaction();
+  const auto before = static_cast<std::ptrdiff_t>(begin.size());
+  statements.insert(statements.begin(), std::make_move_iterator(begin.begin()), std::make_move_iterator(begin.end()));
+  statements.push_back({"COMMIT"});
+  Retries retries(deadline);
+  for (bool was_lost = false;;) {
+    PLAYFS_TRY(auto connection, pool.take(deadline));
+    auto rows = connection->run(statements, deadline);
+    if (rows) {
+      PLAYFS_CHECK(check_committed(rows->back()));
+      rows->pop_back();
+      rows->erase(rows->begin(), rows->begin() + before);
+      return rows;
+    }
+    const Error& error = rows.error();
+    // If this fails too, the connection is closed, and the server rolls back by itself.
+    if (!is_lost(error)) std::ignore = connection->roll_back(deadline);
+    const bool is_in_time = std::chrono::steady_clock::now() < deadline;
+    const bool may_be_lost_once = is_lost(error) && is_in_time && !std::exchange(was_lost, true);
+    if (!may_be_lost_once && !retries.again(error)) return rows;
+  }
 }
 
 Status in_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnection&, PostgresDeadline)> work) {

@@ -20,6 +20,12 @@ std::vector<PostgresStatement> begin_transaction();
 /// Whether a COMMIT did commit: in a transaction that has failed, it rolls back.
 Status check_committed(const PostgresRows& commit);
 
+/// Runs statements that need no answers of each other as one transaction, in one round trip; returns the rows of each.
+/// It may run twice: again if it lost against another one, or if the connection ended, when nobody knows whether it was
+/// committed.
+Result<std::vector<PostgresRows>> commit_at_once(PostgresPool& pool, std::vector<PostgresStatement> statements,
+                                                 PostgresDeadline deadline);
+
 /// Runs `work` in a transaction and commits, again if it loses against another one or if its connection ended before
 /// the commit. Other errors roll back. If the connection ends during the commit, nobody knows whether it happened:
 /// busy.

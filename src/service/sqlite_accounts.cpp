@@ -126,8 +126,7 @@ Result<std::vector<Account>> SqliteStore::list_accounts(std::string_view after, 
   for (;;) {
     PLAYFS_TRY(bool row, query->step());
     if (!row) return accounts;
-    accounts.push_back(
-        {std::string(query->text(0)), std::string(query->text(1)), from_column(query->integer(2)), query->integer(3)});
+    accounts.push_back(account_of_row(*query));
   }
 }
 

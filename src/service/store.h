@@ -116,18 +116,12 @@ class Store {
   virtual Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read,
                                                       Contents contents, const std::optional<Charge>& charge) = 0;
 
-  /// Gives a record another status, as a change like any other. Errors: not_found; not_supported by stores without it.
-  virtual Result<StoredRecord> set_status(std::string_view /*collection*/, std::string_view /*id*/,
-                                          std::string_view /*status*/) {
-    return fail(ErrorCode::not_supported, "this store cannot change a record's status");
-  }
+  /// Gives a record another status, as a change like any other. Errors: not_found.
+  virtual Result<StoredRecord> set_status(std::string_view collection, std::string_view id,
+                                          std::string_view status) = 0;
 
   /// Whether a write would be acknowledged now: the same as one, but it changes nothing that anybody sees.
-  virtual Status try_to_write() {
-    auto newest = newest_change();
-    if (!newest) return fail(std::move(newest).error());
-    return {};
-  }
+  virtual Status try_to_write() = 0;
 
   /// Up to `limit` changes after that number, oldest first. A record that changed several times is there once. File
   /// chunks are left out: they are content, which nobody waits for.

@@ -109,6 +109,19 @@ class Server:
         return peer
 
 
+def ask(server, path, method='GET', headers=()):
+    """Status, headers and text; status 0 if nobody listens."""
+    try:
+        connection = http.client.HTTPConnection(server.address, timeout=COMMAND_LIMIT)
+        connection.request(method, path, headers=dict(headers))
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, answer.headers, text
+    except ConnectionError:
+        return 0, {}, ''
+
+
 class ServeTest(Fixture):
     def curl(self, *words):
         """Status, headers (lower case) and body of a request made by curl."""

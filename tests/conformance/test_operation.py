@@ -1,6 +1,5 @@
 """What `playfs serve` offers to those who run it, and to programs that want to know what it offers: health, draining, the
-capability manifest, exports, the steward's commands. Over raw HTTP, on the real binary."""
-import http.client
+capability manifest, exports. Over raw HTTP, on the real binary."""
 import json
 import signal
 import socket
@@ -10,21 +9,9 @@ import threading
 import time
 import unittest
 
+import postgres
 from fixture import COMMAND_LIMIT, free_port, memory
-from serve_fixture import BASE, Server, ServeTest
-
-
-def ask(server, path, method='GET', headers=()):
-    """Status, headers and text; status 0 if nobody listens."""
-    try:
-        connection = http.client.HTTPConnection(server.address, timeout=COMMAND_LIMIT)
-        connection.request(method, path, headers=dict(headers))
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        connection.close()
-        return answer.status, answer.headers, text
-    except ConnectionError:
-        return 0, {}, ''
+from serve_fixture import BASE, Server, ServeTest, ask
 
 
 class Health(ServeTest):
@@ -60,6 +47,29 @@ class Health(ServeTest):
         other.execute('ROLLBACK')
         starting.join()
         self.assertEqual(ask(server, '/healthz/ready')[0], 200)
+
+    @unittest.skipUnless(postgres.is_installed(), 'PostgreSQL is not installed')
+    def test_not_ready_while_the_database_is_away_or_cannot_be_written(self):
+        cluster = postgres.Cluster()
+        self.addCleanup(cluster.remove)
+        server = Server(self, store=postgres.uri(cluster.folder, cluster.new_database()))
+        self.assertEqual(ask(server, '/healthz/ready')[0], 200)
+        lock = subprocess.Popen([postgres.program('psql'), '-XAtq', server.store], stdin=subprocess.PIPE,
+                                stdout=subprocess.DEVNULL, text=True, cwd='/')
+        self.addCleanup(lock.communicate)
+        lock.stdin.write('BEGIN; UPDATE site SET id = id;\n')
+        lock.stdin.flush()
+        # Who holds the row may hang; the check does not.
+        self.eventually(lambda: ask(server, '/healthz/ready')[::2] == (503, 'the store cannot be written\n'), 'locked')
+        self.assertEqual((ask(server, '/healthz/live')[0], ask(server, f'{BASE}/projects')[0]), (200, 200))
+        lock.stdin.write('ROLLBACK;\n')
+        lock.stdin.flush()
+        self.eventually(lambda: ask(server, '/healthz/ready')[0] == 200, 'unlocked')
+        cluster.kill()
+        self.eventually(lambda: ask(server, '/healthz/ready')[::2] == (503, 'the store cannot be written\n'), 'killed')
+        self.assertEqual(ask(server, '/healthz/live')[0], 200)
+        cluster.start()
+        self.eventually(lambda: ask(server, '/healthz/ready')[0] == 200, 'ready again')
 
 
 class Draining(ServeTest):
@@ -197,92 +207,6 @@ class Export(ServeTest):
             self.assertTrue(peer.recv(100).startswith(b'HTTP/1.1 200 OK'))
         self.assertEqual(len(server.all('messages')), 400, 'others are served')
         self.assertLess(memory(server.process) - before, 40_000_000)
-
-
-class Steward(ServeTest):
-    def serve(self, server, *words, check=True):
-        return self.playfs('serve', *words, '--store', server.store, check=check)
-
-    def test_hides_a_record(self):
-        server = Server(self, '--limits', 'off')
-        thread = server.create('threads', {'title': 'About'})['id']
-        before = server.create('messages', {'thread': thread, 'body': 'fine'})
-        bad = server.create('messages', {'thread': thread, 'body': 'abominable'})
-        revision = server.create('revisions', {'project': 'p', 'message': 'abominable'})['id']
-        peer = server.raw()
-        peer.sendall(b'GET /.site/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
-        events = peer.makefile('r')
-        self.assertIn('event: hello\n', iter(events.readline, ''))
-
-        self.serve(server, 'hide', bad['id'])
-        self.assertTrue(any(bad['id'] in line for line in iter(events.readline, '')), 'events tell of it')
-        status, headers, text = ask(server, f'{BASE}/messages/{bad["id"]}')
-        hidden = json.loads(text)['record']
-        self.assertEqual((hidden.keys(), hidden['status']), ({'id', 'created_at', 'updated_at', 'status'}, 'hidden'))
-        self.assertEqual(hidden['created_at'], bad['created_at'])
-        self.assertGreater(hidden['updated_at'], bad['updated_at'])
-        self.assertEqual(server.all('messages'), [hidden, before], 'it keeps its place')
-        for page in f'/threads/{thread}', '/', f'/records/messages/{bad["id"]}', '/.site/export/messages.ndjson':
-            status, _, text = ask(server, page)
-            self.assertEqual((status, 'abominable' in text), (200, False), page)
-        self.assertIn('hidden by the steward', ask(server, f'/threads/{thread}')[2])
-        self.assertEqual(server.send('PATCH', f'/messages/{bad["id"]}', {'body': 'again'})[0], 403)
-        self.serve(server, 'hide', revision)
-        _, headers, text = ask(server, f'{BASE}/revisions/{revision}')
-        self.assertNotIn('abominable', text)
-        self.assertEqual(headers['Cache-Control'], 'public, no-cache')
-        server.stop()
-        server.start()
-        self.assertEqual(server.send('GET', f'/messages/{bad["id"]}')[1]['record'], hidden)
-        self.assertIn('sound', self.serve(server, 'check').stderr)
-
-        self.serve(server, 'hide', bad['id'], '--undo')
-        self.assertEqual(server.send('GET', f'/messages/{bad["id"]}')[1]['record']['body'], 'abominable')
-        self.assertEqual(self.serve(server, 'hide', 'nothing', check=False).returncode, 5)
-        self.assertNotEqual(self.playfs('serve', 'hide', 'x', '--store', self.home / 'none', check=False).returncode, 0)
-        self.assertFalse((self.home / 'none').exists())
-
-    def test_answers_mail(self):
-        server = Server(self)
-        mail = server.create('domain_mail', {'kind': 'question', 'subject': 'Why?'})['id']
-        self.serve(server, 'answer', mail, '-m', 'Because.', '--state', 'answered')
-        record = server.send('GET', f'/domain_mail/{mail}')[1]['record']
-        self.assertEqual((record['subject'], record['owner_reply'], record['state']), ('Why?', 'Because.', 'answered'))
-        self.assertIn('Because.', ask(server, f'/mail/{mail}')[2])
-        self.assertNotEqual(self.serve(server, 'answer', 'nothing', '-m', 'x', check=False).returncode, 0)
-        self.assertNotEqual(self.serve(server, 'answer', mail, check=False).returncode, 0)
-        self.assertIn('16384', self.serve(server, 'answer', mail, '-m', 'x' * 17_000, check=False).stderr)
-
-    def test_revokes_keys(self):
-        server = Server(self)
-        mails = server.store / 'outbox'
-
-        def sign_in(email):
-            before = mails.read_text() if mails.exists() else ''
-            for step, body in ('request-code', {}), ('verify-code', None):
-                body = body if body is not None else {'code': mails.read_text()[len(before):].partition('code is ')[2].split()[0]}
-                connection = server.connect()
-                connection.request('POST', f'/api/auth/agent/{step}', json.dumps({'email': email, **body}),
-                                   {'Content-Type': 'application/json'})
-                answer = json.load(connection.getresponse())
-            return answer['apiKey']
-
-        def is_valid(key):
-            return server.send('POST', '/agents', {}, {'Authorization': f'Bearer {key}'})[0] == 200
-
-        first, second, other = sign_in('ann@example.org'), sign_in('ann@example.org'), sign_in('bob@example.org')
-        listed = [json.loads(line) for line in self.serve(server, 'accounts', '--json').stdout.splitlines()]
-        self.assertEqual([(account['email'], len(account['keys'])) for account in listed],
-                         [('ann@example.org', 2), ('bob@example.org', 1)])
-        newest = listed[0]['keys'][0]['id']
-        self.assertNotIn(second.removeprefix('playfs_'), json.dumps(listed))
-        self.serve(server, 'accounts', 'revoke', 'Ann@example.org', newest)
-        self.assertEqual([is_valid(key) for key in (first, second, other)], [True, False, True])
-        self.assertNotEqual(self.serve(server, 'accounts', 'revoke', 'ann@example.org', newest, check=False).returncode, 0)
-        self.assertNotEqual(self.serve(server, 'accounts', 'revoke', 'ann@example.org', newest[:3], check=False).returncode, 0)
-        self.serve(server, 'accounts', 'revoke', 'ann@example.org')
-        self.assertEqual([is_valid(key) for key in (first, second, other)], [False, False, True])
-        self.assertNotEqual(self.serve(server, 'accounts', 'revoke', 'eve@example.org', check=False).returncode, 0)
 
 
 if __name__ == '__main__':

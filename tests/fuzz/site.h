@@ -54,6 +54,25 @@ class MemoryAccounts final : public service::Accounts {
     keys_[std::string(key_hash)] = email;
     return service::SignedIn{std::string(email), true};
   }
+  Result<std::vector<service::Account>> list_accounts(std::string_view, std::size_t) override {
+    std::vector<service::Account> accounts;
+    for (const auto& [hash, email] : keys_) accounts.push_back({email, email, {}, 1});
+    return accounts;
+  }
+  Result<std::optional<service::Account>> find_account(std::string_view id_or_email) override {
+    return service::Account{std::string(id_or_email), std::string(id_or_email), {}, 0};
+  }
+  Result<std::vector<service::ApiKey>> keys_of(std::string_view account) override {
+    std::vector<service::ApiKey> keys;
+    for (const auto& [hash, email] : keys_)
+      if (email == account) keys.push_back({hash.substr(0, service::kKeyIdLength), {}});
+    return keys;
+  }
+  Result<std::int64_t> revoke_keys(std::string_view account, std::string_view key_id) override {
+    return static_cast<std::int64_t>(std::erase_if(keys_, [&](const auto& key) {
+      return key.second == account && (key_id.empty() || key.first.substr(0, service::kKeyIdLength) == key_id);
+    }));
+  }
 
  private:
   std::map<std::string, std::string> codes_, keys_;

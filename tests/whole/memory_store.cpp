@@ -107,6 +107,18 @@ Result<std::optional<service::StoredRecord>> MemoryStore::replace(std::string_vi
   return std::optional(record);
 }
 
+Result<service::StoredRecord> MemoryStore::set_status(std::string_view collection, std::string_view id,
+                                                      std::string_view status) {
+  auto place = places_.find(std::pair(std::string(collection), std::string(id)));
+  if (place == places_.end()) return fail(ErrorCode::not_found, "no such record");
+  auto& record = records_.find(collection)->second[place->second];
+  replaced_[record.id].push_back(record);
+  record.status = status;
+  record.updated_at = next_time();
+  number_change(collection, record, wholes_.find(collection)->second[place->second]);
+  return record;
+}
+
 void MemoryStore::number_change(std::string_view collection, const service::StoredRecord& record,
                                 const std::string& whole) {
   if (collection == service::kUnwatchedCollection) return;

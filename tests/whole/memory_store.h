@@ -31,6 +31,9 @@ class MemoryStore final : public service::Store {
   Result<std::optional<service::StoredRecord>> replace(std::string_view collection, const service::StoredRecord& read,
                                                        service::Contents contents,
                                                        const std::optional<service::Charge>& charge) override;
+  Result<service::StoredRecord> set_status(std::string_view collection, std::string_view id,
+                                           std::string_view status) override;
+  Status try_to_write() override { return {}; }
   Result<std::vector<service::Change>> changes(service::Position after, std::size_t limit) override;
   Result<service::Position> newest_change() override { return changes_.empty() ? 0 : changes_.rbegin()->first; }
   [[nodiscard]] const std::string& site_id() const override { return site_id_; }
@@ -96,6 +99,14 @@ class NoAccounts final : public service::Accounts {
     return nobody();
   }
   Result<service::SignedIn> sign_in(std::string_view, std::string_view) override { return nobody(); }
+  Result<std::vector<service::Account>> list_accounts(std::string_view, std::size_t) override {
+    return std::vector<service::Account>();
+  }
+  Result<std::optional<service::Account>> find_account(std::string_view) override {
+    return std::optional<service::Account>();
+  }
+  Result<std::vector<service::ApiKey>> keys_of(std::string_view) override { return std::vector<service::ApiKey>(); }
+  Result<std::int64_t> revoke_keys(std::string_view, std::string_view) override { return 0; }
 
  private:
   static tl::unexpected<Error> nobody() { return fail(ErrorCode::not_supported, "nobody signs in here"); }
