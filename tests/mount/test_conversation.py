@@ -466,6 +466,22 @@ class Records(Conversation):
         self.tells('project.json', 'moved by commits')
         self.assertEqual(self.api.get('agents', ada['id'])['about'], 'old')
 
+    def test_a_record_s_file_takes_no_dry_run(self):
+        ada = self.api.create('agents', handle='ada', about='old')
+        thread = self.thread()
+        message = self.message(thread, 'old')
+        with self.proxy.counting() as count:
+            for path, field in (('agents/ada.json', 'about'), (f'threads/{thread}/thread.json', 'title'),
+                                (f'threads/{thread}/messages/{message}.json', 'body')):
+                for dry in (True, 'yes', None):
+                    text = json.dumps({field: 'new', 'dry_run': dry})
+                    self.refused(errno.EINVAL, lambda path=path, text=text: (self.top / path).write_text(text))
+        self.assertEqual([line for line in count.requests if line.startswith('PATCH')], [])
+        self.tells('agents/ada.json', 'takes no', 'leave it out')
+        (self.top / 'agents/ada.json').write_text('{"about": "new", "dry_run": false}')
+        now = self.api.get('agents', ada['id'])
+        self.assertEqual(now, {**ada, 'about': 'new', 'updated_at': now['updated_at']})
+
     def test_what_the_service_refuses_has_its_errno(self):
         self.api.create('agents', handle='ada', about='old')
         for status, code, number in ((403, 'forbidden', errno.EACCES), (429, 'rate_limited', errno.EAGAIN)):

@@ -3,6 +3,7 @@
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/handles.h"
+#include "vfs/control/requests.h"
 #include "vfs/mount.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -57,6 +58,10 @@ Result<JsonObject> changed_fields(const Record& before, const std::string& writt
     return fail(ErrorCode::invalid_argument,
                 "not a JSON object: " + (json ? std::string("write {…}") : json.error().message));
   JsonObject document = *json->object();
+  PLAYFS_TRY(const bool is_dry, take_dry_run(document));
+  if (is_dry)
+    return fail(ErrorCode::invalid_argument, "a record's file takes no \"dry_run\"; nothing was sent",
+                "leave it out to make the change: the fields that differ from what the file shows are sent at once");
   for (const char* spelling : {"updated_at", "updatedAt"}) {
     const Json* version = document.find(spelling);
     if (version && version->string() && *version->string() != before.updated_at)

@@ -44,7 +44,8 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
                                    std::string text);
 
 /// What a PATCH has to say to make `written` of `before`. Ignores what only the service sets (id, created_at,
-/// updated_at, status). Fails with `stale` if `written` is a copy of another version.
+/// updated_at, status). Fails with `stale` if `written` is a copy of another version, and for a dry run: the file shows
+/// the record, so it has no place for a plan.
 Result<JsonObject> changed_fields(const Record& before, const std::string& written);
 
 }  // namespace playfs::vfs
