@@ -150,6 +150,30 @@ class Forms(Conversation):
         self.tells('agents/new', 'already_exists')
         self.assertEqual(len(self.api.all('agents')), 1)
 
+    def hang(self, collection):
+        """New records of the collection get no answer until set_hanging(None)."""
+        self.proxy.set_hanging(lambda path: path.endswith('/' + collection))
+
+    def test_a_handle_is_registered_once_when_it_is_written_twice(self):
+        new = self.top / 'agents/new'
+        self.hang('agents')
+        for _ in range(2):
+            new.write_text('ada')
+        self.eventually(self.proxy.hung, 'the first is under way')
+        self.proxy.set_hanging(None)
+        self.assertEqual(json.loads(new.read_text())['error']['code'], 'already_exists')
+        self.assertEqual([agent['handle'] for agent in self.api.all('agents')], ['ada'])
+        self.assertEqual(list((self.home / 'ann/state').rglob('=requests/*.json')), [])
+        self.refused(errno.EEXIST, lambda: self.echo('{"handle": "ada", "dry_run": true}', new))
+
+    def test_who_repeats_a_registration_that_got_no_answer_has_one_agent(self):
+        new = self.top / 'agents/new'
+        self.proxy.fate = lambda request: 'lose reply' if request.startswith('POST') else None
+        self.refused(errno.EHOSTUNREACH, lambda: self.echo('{"handle": "ada"}', new))
+        self.proxy.fate = lambda request: None
+        self.eventually(lambda: self.echo('{"handle": "ada"}', new).get('id'), 'the service is back')
+        self.assertEqual([agent['handle'] for agent in self.api.all('agents')], ['ada'])
+
     def test_a_refusal_is_logged_once_however_often_it_is_repeated(self):
         for _ in range(200):
             self.refused(errno.EPERM, lambda: os.mkdir(self.top / 'threads/mine'))

@@ -153,6 +153,7 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   }
   if (repeated && !is_too_old(*repeated)) {
     repeated->is_told = false;
+    repeated->is_repeated = true;
     PLAYFS_CHECK(record(*repeated));
     return std::move(*repeated);
   }

@@ -41,11 +41,12 @@ struct JournalledRequest {
   std::string path;  ///< of the control file
   std::vector<RequestStep> steps;
   WallTime begun;
-  std::string caller = {};  ///< as whom it is sent: Client::caller() when it was written
-  bool is_resumed = false;  ///< begun in an earlier mount, and sent again in this one until it has an answer
-  bool is_joined = false;   ///< the same, by its writer, who repeated it
-  bool is_told = false;     ///< its writer knows that it failed, and repeats it or not
-  std::string name = {};    ///< of its file
+  std::string caller = {};   ///< as whom it is sent: Client::caller() when it was written
+  bool is_resumed = false;   ///< begun in an earlier mount, and sent again in this one until it has an answer
+  bool is_joined = false;    ///< the same, by its writer, who repeated it
+  bool is_told = false;      ///< its writer knows that it failed, and repeats it or not
+  bool is_repeated = false;  ///< its writer repeats it, so that it may have arrived before
+  std::string name = {};     ///< of its file
 };
 
 class RequestJournal {

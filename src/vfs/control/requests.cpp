@@ -8,6 +8,7 @@
 #include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
+#include "vfs/control/handles.h"
 #include "vfs/control/request_file.h"
 #include "vfs/control/unsent_text.h"
 #include "vfs/mount.h"
@@ -144,6 +145,13 @@ Fetch journal_progress(Mount& mount, const std::shared_ptr<JournalledRequest>& r
   });
 }
 
+Fetch end_in_journal(Mount& mount, const std::shared_ptr<JournalledRequest>& request) {
+  return on_disk(mount, [&mount, request]() -> Status {
+    mount.journal().end(*request);
+    return {};
+  });
+}
+
 /// Whether another attempt may find out what this one did not.
 bool is_undecided(const Error& error) { return traits_of(error.code).reached != Reached::decision; }
 
@@ -175,10 +183,7 @@ Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> reque
     request->steps[at].made = last->record.id;
     if (at + 1 < request->steps.size()) PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
   }
-  PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, request]() -> Status {
-    mount.journal().end(*request);
-    return {};
-  }));
+  PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
   co_return last;
 }
 
@@ -193,6 +198,13 @@ Async<void> until_its_turn(Mount& mount, std::string path, RequestTextPtr text) 
   co_return Status();
 }
 
+/// Whether the record may be made as far as other records are concerned.
+Async<void> check_is_free(Mount& mount, OperationPtr op, RequestStep step) {
+  if (step.collection != "agents") co_return Status();
+  auto checking = check_handle_is_free(mount, op, text_field(step.body, "handle"), "");
+  co_return co_await checking;
+}
+
 /// Journals at once, and sends when it is its turn. `request` afterwards says what was made.
 Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, std::vector<RequestStep> steps,
                                std::shared_ptr<JournalledRequest> request) {
@@ -203,6 +215,13 @@ Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, 
     return {};
   }));
   PLAYFS_AWAIT_CHECK(until_its_turn(mount, std::move(path), text));
+  if (!request->is_repeated) {
+    // Now, since the request before it may have taken what this one wants. What is repeated may have taken it itself.
+    auto checking = check_is_free(mount, op, steps.front());
+    Status is_free = co_await checking;
+    if (!is_free && is_free.error().code != ErrorCode::interrupted) PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
+    if (!is_free) co_return fail(std::move(is_free).error());
+  }
   auto sending = send(mount, request);
   co_return co_await sending;
 }
@@ -280,7 +299,10 @@ Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string pa
                                    JsonObject body) {
   PLAYFS_CO_TRY(const bool is_dry, take_dry_run(body));
   std::vector<RequestStep> steps{{collection, std::move(body)}};
-  if (is_dry) co_return RequestAnswer{plan_document(steps)};
+  if (is_dry) {
+    PLAYFS_AWAIT_CHECK(check_is_free(mount, op, steps.front()));
+    co_return RequestAnswer{plan_document(steps)};
+  }
   auto request = std::make_shared<JournalledRequest>();
   PLAYFS_AWAIT(const RecordPartPtr part, send_once(mount, op, std::move(path), std::move(steps), request));
   PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, collection, "told"));

@@ -151,7 +151,6 @@ Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const s
 
 Async<RequestAnswer> CollectionDirectory::create(OperationPtr op, std::string text) {
   PLAYFS_CO_TRY(JsonObject body, request_body(text, *view_.form));
-  if (view_.by_handle) PLAYFS_AWAIT_CHECK(check_handle_is_free(mount(), op, text_field(body, "handle"), ""));
   if (view_.collection == "domain_mail") {
     set_default_agent(mount(), body);
     if (!body.find("kind")) body.set("kind", "feedback");
