@@ -81,21 +81,22 @@ NodeAttributes Mount::attributes(std::uint64_t ino, mode_t mode, std::uint64_t s
   return attributes;
 }
 
-ShownText Mount::last_result(const std::string& path) const {
+Mount::LastResult Mount::last_result(const std::string& path) const {
   MutexLock lock(mutex_);
   auto found = results_.find(path);
-  return found == results_.end() ? std::string() : found->second;
+  return found == results_.end() ? LastResult() : found->second;
 }
 
-void Mount::set_last_result(const std::string& path, ShownText text) {
+void Mount::set_last_result(const std::string& path, std::int64_t order, ShownText text) {
   MutexLock lock(mutex_);
   if (results_.size() >= kKeptResults && !results_.contains(path)) results_.erase(results_.begin());
-  results_.insert_or_assign(path, std::move(text));
+  LastResult& last = results_[path];
+  if (last.order <= order) last = {std::move(text), order};
 }
 
-void Mount::set_last_error(const std::string& path, const Error& error) {
+void Mount::set_last_error(const std::string& path, std::int64_t order, const Error& error) {
   const bool refused_here = error.code == ErrorCode::permission_denied && error.http_status == 0;
-  if (!refused_here) set_last_result(path, error_document(error));
+  if (!refused_here) set_last_result(path, order, error_document(error));
 }
 
 }  // namespace playfs::vfs

@@ -92,12 +92,17 @@ class Mount {
   /// Attributes of something that playfs shows and nobody owns: the options' owner; `mode` without the options' umask.
   [[nodiscard]] NodeAttributes attributes(std::uint64_t ino, mode_t mode, std::uint64_t size, WallTime time) const;
 
-  /// The result of the last request through a control file, for reading it back; empty: none.
-  [[nodiscard]] ShownText last_result(const std::string& path) const PLAYFS_EXCLUDES(mutex_);
-  void set_last_result(const std::string& path, ShownText text) PLAYFS_EXCLUDES(mutex_);
+  struct LastResult {
+    ShownText text{std::string()};
+    std::int64_t order = 0;  ///< of the request; 0: there was none
+  };
+  /// The result of the last request through a control file, for reading it back; an empty text: none.
+  [[nodiscard]] LastResult last_result(const std::string& path) const PLAYFS_EXCLUDES(mutex_);
+  /// Unless that of a later request is there: requests of one file do not end in their order.
+  void set_last_result(const std::string& path, std::int64_t order, ShownText text) PLAYFS_EXCLUDES(mutex_);
   /// The same for a failed request. Ignores errors of callers that lack permission here: they are no result for those
   /// who have it.
-  void set_last_error(const std::string& path, const Error& error) PLAYFS_EXCLUDES(mutex_);
+  void set_last_error(const std::string& path, std::int64_t order, const Error& error) PLAYFS_EXCLUDES(mutex_);
 
  private:
   content::Site& site_;
@@ -122,7 +127,7 @@ class Mount {
   content::Inbox inbox_;
   content::InboxMarks inbox_marks_;
   mutable Mutex mutex_;
-  std::map<std::string, ShownText> results_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<std::string, LastResult> results_ PLAYFS_GUARDED_BY(mutex_);
   std::atomic<std::chrono::milliseconds> request_limit_{std::chrono::milliseconds(0)};
   content::Summaries summaries_;
   ThreadPool reading_;

@@ -404,11 +404,11 @@ void MountFileSystem::remove_xattr(const Caller& caller, NodeId id, std::string_
 namespace {
 
 Async<CommitResult> commit_in(Mount& mount, OperationPtr op, NodeId id, CommitRequest request,
-                              std::shared_ptr<std::string> path) {
+                              std::shared_ptr<std::string> path, std::int64_t order) {
   PLAYFS_AWAIT(const auto tree, repeat([&] { return work_tree_of(mount, op, id); }));
   *path = tree->document_path();
   PLAYFS_AWAIT(const CommitResult result, tree->commit(op, std::move(request)));
-  mount.set_last_result(*path, tree->document(result));
+  mount.set_last_result(*path, order, tree->document(result));
   co_return result;
 }
 
@@ -416,11 +416,11 @@ Async<CommitResult> commit_in(Mount& mount, OperationPtr op, NodeId id, CommitRe
 
 void MountFileSystem::commit(const Caller& caller, NodeId id, CommitRequest request, Reply<CommitResult> reply) {
   auto path = std::make_shared<std::string>();  // path of the control file that shows the outcome, once known
-  auto attempt = as_attempt([mount = mount_.get(), id, path, request = std::move(request)](const OperationPtr& op) {
-    return commit_in(*mount, op, id, request, path);
-  });
-  auto record = [mount = mount_.get(), path, reply = std::move(reply)](Result<CommitResult> result) mutable {
-    if (!result && !path->empty()) mount->set_last_error(*path, result.error());
+  const std::int64_t order = mount_->requests().next_order(mount_->clock().wall());
+  auto attempt = as_attempt([mount = mount_.get(), id, path, order, request = std::move(request)](
+                                const OperationPtr& op) { return commit_in(*mount, op, id, request, path, order); });
+  auto record = [mount = mount_.get(), path, order, reply = std::move(reply)](Result<CommitResult> result) mutable {
+    if (!result && !path->empty()) mount->set_last_error(*path, order, result.error());
     reply(std::move(result));
   };
   run_ioctl<CommitResult>(*mount_, Counted::commit, caller, id, std::move(attempt),

@@ -174,6 +174,33 @@ class Forms(Conversation):
         self.eventually(lambda: self.echo('{"handle": "ada"}', new).get('id'), 'the service is back')
         self.assertEqual([agent['handle'] for agent in self.api.all('agents')], ['ada'])
 
+    def test_the_outcome_is_that_of_the_latest_request(self):
+        new = self.top / 'threads/new'
+
+        def shown():
+            document = json.loads(new.read_text())
+            return document.get('error', {}).get('code') or document.get('outcome') or document.get('title')
+
+        for text, outcome in (('\n', 'invalid_argument'), ('{"title": }', 'invalid_argument'),
+                              ('{"title": "x", "dry_run": true}', 'planned')):
+            with self.subTest(text):
+                before = len(self.api.all('threads'))
+                self.hang('threads')
+                new.write_text('first')
+                self.eventually(self.proxy.hung, 'the first is under way')
+                try:
+                    new.write_text(text)
+                except OSError as problem:
+                    self.assertEqual(problem.errno, errno.EINVAL)
+                self.eventually(lambda outcome=outcome: shown() == outcome, 'its outcome, which waits for nothing')
+                self.proxy.set_hanging(None)
+                self.eventually(lambda before=before: len(self.api.all('threads')) > before, 'the first arrives')
+                journal = self.home / 'ann/state'
+                self.eventually(lambda journal=journal: not list(journal.rglob('=requests/*.json')), 'it has its answer')
+                for _ in range(3):
+                    self.assertEqual(shown(), outcome)
+                self.assertEqual(self.echo('second', new)['title'], 'second')
+
     def test_a_refusal_is_logged_once_however_often_it_is_repeated(self):
         for _ in range(200):
             self.refused(errno.EPERM, lambda: os.mkdir(self.top / 'threads/mine'))

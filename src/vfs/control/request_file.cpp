@@ -235,8 +235,9 @@ void RequestFile::run(const RequestTextPtr& text) {
 
 void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> result) {
   ShownText document = result ? result->text : error_document(result.error());
-  if (result && !request_.is_for_record) mount().set_last_result(path(), result->lasting ? document : std::string());
-  if (!result && !request_.is_for_record) mount().set_last_error(path(), result.error());
+  if (result && !request_.is_for_record)
+    mount().set_last_result(path(), text->order(), result->lasting ? document : std::string());
+  if (!result && !request_.is_for_record) mount().set_last_error(path(), text->order(), result.error());
   // The driver has recorded the others.
   if (!result && !traits_of(result.error().code).recorded) mount().site().events().refusal(path(), result.error());
   text->finish(result ? Status() : Status(fail(result.error())), std::move(document));
@@ -245,7 +246,10 @@ void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> resul
   if (watcher && text->watched().armed) watcher->end(text->watched().watch);
 }
 
-void RequestFile::refuse(const RequestTextPtr& text, const Error& error) { finish(text, fail(error)); }
+void RequestFile::refuse(const RequestTextPtr& text, const Error& error) {
+  // It has its place among the others, and nobody else may run it.
+  if (mount().requests().start(text, mount().clock().wall())) finish(text, fail(error));
+}
 
 void RequestsUnderWay::set_watcher(std::shared_ptr<CloseWatcher> watcher) {
   if (!watcher) settled(nullptr);
@@ -276,10 +280,16 @@ void RequestsUnderWay::remove(const RequestTextPtr& text) {
   changed_.notify_all();
 }
 
+std::int64_t RequestsUnderWay::next(WallTime now) { return last_order_ = std::max(last_order_ + 1, now.nanoseconds); }
+
 bool RequestsUnderWay::start(const RequestTextPtr& text, WallTime now) {
   MutexLock lock(mutex_);
-  last_order_ = std::max(last_order_ + 1, now.nanoseconds);
-  return text->start(last_order_);
+  return text->start(next(now));
+}
+
+std::int64_t RequestsUnderWay::next_order(WallTime now) {
+  MutexLock lock(mutex_);
+  return next(now);
 }
 
 RequestTextPtr RequestsUnderWay::running_before(const std::string& path, const RequestTextPtr& text) {
@@ -341,10 +351,12 @@ RequestTextPtr RequestsUnderWay::awaited(const std::string& path, pid_t reader) 
   for (const Item& item : settled(&path)) {
     const RequestText::Phase phase = item.text->phase();
     // A finished request is the last result by now, possibly already replaced by a later one.
-    if (phase == RequestText::Phase::running) complete = item.text;
-    else if (phase == RequestText::Phase::collecting &&
-             (item.text->writer().pid != reader || !item.text->watched().armed))
+    if (phase == RequestText::Phase::running) {
+      if (!complete || item.text->order() > complete->order()) complete = item.text;
+    } else if (phase == RequestText::Phase::collecting &&
+               (item.text->writer().pid != reader || !item.text->watched().armed)) {
       written = item.text;
+    }
   }
   return complete ? complete : written;
 }

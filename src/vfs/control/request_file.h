@@ -92,6 +92,8 @@ class RequestsUnderWay {
   void remove(const RequestTextPtr& text) PLAYFS_EXCLUDES(mutex_);
   /// Whether this call started it. Orders follow each other in time, also from one mount to the next.
   [[nodiscard]] bool start(const RequestTextPtr& text, WallTime now) PLAYFS_EXCLUDES(mutex_);
+  /// For a request that no text makes.
+  [[nodiscard]] std::int64_t next_order(WallTime now) PLAYFS_EXCLUDES(mutex_);
   /// The request of that file that was complete just before `text`, and runs; nullptr: it is this one's turn.
   [[nodiscard]] RequestTextPtr running_before(const std::string& path, const RequestTextPtr& text)
       PLAYFS_EXCLUDES(mutex_);
@@ -125,6 +127,7 @@ class RequestsUnderWay {
   };
   /// All requests, or those of `path`. First starts those whose file was closed, so that nobody waits for them in vain.
   std::vector<Item> settled(const std::string* path) PLAYFS_EXCLUDES(mutex_);
+  std::int64_t next(WallTime now) PLAYFS_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   Condition changed_;

@@ -224,7 +224,7 @@ Attempt<LookupResult> VirtualDirectory::record_file(const OperationPtr& op, cons
 Attempt<LookupResult> VirtualDirectory::request_file(const OperationPtr& op, const std::string& name,
                                                      ShownText otherwise, Request request) {
   auto text = [&] {
-    ShownText last = mount().last_result(path_below(name));
+    ShownText last = mount().last_result(path_below(name)).text;
     return last.size() == 0 ? otherwise : last;
   };
   return request_file_showing(op, name, text, std::move(request));
@@ -236,6 +236,8 @@ Attempt<LookupResult> VirtualDirectory::request_file_showing(const OperationPtr&
   RequestsUnderWay& requests = mount().requests();
   if (auto watched = requests.looked_for_by(op->caller.pid)) return found(op, watched, 0);
   RequestTextPtr awaited = requests.awaited(path, op->caller.pid);
+  // A later request may have its outcome before that one: a refusal here, or a plan.
+  if (awaited && awaited->order() > 0 && mount().last_result(path).order > awaited->order()) awaited = nullptr;
   // Read the text only once nothing is awaited: a request that ends in between has stored its result by then.
   ShownText shown{std::string()};
   if (!awaited) shown = requests.is_written_by(path, op->caller.pid) ? unfinished_document() : text();
