@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/kept_key.h"
 #include "base/await.h"
 #include "wire/json.h"
 
@@ -19,8 +20,8 @@ bool is_text(const Json& value) {
   return value.array() == nullptr || std::all_of(value.array()->begin(), value.array()->end(), is_text);
 }
 
-/// Adds whether the request may have arrived.
-Error failure(Error error, const Sending& sending) {
+/// Adds whether the request may have arrived. `again`: what then makes no second record; empty: look first.
+Error failure(Error error, const Sending& sending, const std::string& again = {}) {
   error = error.while_doing(sending.what);
   switch (traits_of(error.code).reached) {
     case Reached::nobody: break;
@@ -32,9 +33,48 @@ Error failure(Error error, const Sending& sending) {
       }
       [[fallthrough]];
     case Reached::given_up:
-    case Reached::silence: error.hint = sending.look + ", since it may have arrived; then repeat the command"; break;
+    case Reached::silence:
+      error.hint = again.empty() ? sending.look + ", since it may have arrived; then repeat the command"
+                                 : again + "; whether it has arrived already: " + sending.look;
+      break;
   }
   return error;
+}
+
+KeptKey key_for(runtime::ClientStack& stack, const Sending& sending, const JsonObject& body) {
+  return sending.key.empty() ? KeptKey::of(stack, sending.collection, body) : KeptKey::given(sending.key);
+}
+
+/// Whether nobody need send it again.
+bool is_decided(const Result<Record>& created) {
+  if (created) return true;
+  const Reached reached = traits_of(created.error().code).reached;
+  return reached == Reached::decision || reached == Reached::nobody;
+}
+
+/// A service answers a key that it knows with the record that it has, whatever is sent.
+Status check_is_sent(const Sending& sending, const Record& record, const JsonObject& sent) {
+  const bool is_same = std::all_of(sent.begin(), sent.end(), [&](const auto& field) {
+    const Json* there = record.fields.find(field.name);
+    return there != nullptr && *there == field.value;
+  });
+  if (is_same) return {};
+  return fail(Error{ErrorCode::already_exists, "it was sent before, as " + sending.collection + "/" + record.id +
+                                                   ", and what is there differs: this was not sent"}
+                  .while_doing(sending.what));
+}
+
+Result<Record> create_with(runtime::ClientStack& stack, const Sending& sending, const KeptKey& key,
+                           const JsonObject& body) {
+  stack.client().ask_now();
+  auto created = await<Record>(
+      [&](auto done) { stack.client().create_record(sending.collection, body, key.text(), {}, std::move(done)); });
+  std::string again = sending.again;
+  if (again.empty() && key.is_kept()) again = "run the same command again: it is posted once";
+  if (!created) return fail(failure(std::move(created).error(), sending, again));
+  stack.site().learn(sending.collection, *created);
+  if (!sending.key.empty()) PLAYFS_CHECK(check_is_sent(sending, *created, body));
+  return created;
 }
 
 }  // namespace
@@ -56,15 +96,11 @@ Status check_fits(const JsonObject& body, const std::string& what) {
               "shorten it by " + std::to_string(size - kMaxRecordSize) + " bytes, or send it in parts");
 }
 
-Result<Record> create_record(runtime::ClientStack& stack, const Sending& sending, JsonObject body) {
+Result<Record> create_record(runtime::ClientStack& stack, const Sending& sending, const JsonObject& body) {
   PLAYFS_CHECK(check_fits(body, sending.what));
-  stack.client().ask_now();
-  std::string key = sending.key.empty() ? stack.random().uuid() : sending.key;
-  auto created = await<Record>([&](auto done) {
-    stack.client().create_record(sending.collection, std::move(body), std::move(key), {}, std::move(done));
-  });
-  if (!created) return fail(failure(std::move(created).error(), sending));
-  stack.site().learn(sending.collection, *created);
+  KeptKey key = key_for(stack, sending, body);
+  auto created = create_with(stack, sending, key, body);
+  if (is_decided(created)) key.forget();
   return created;
 }
 
@@ -79,21 +115,34 @@ Result<Record> change_record(runtime::ClientStack& stack, const Sending& sending
 }
 
 Result<BegunThread> begin_thread(const CommandContext& context, runtime::ClientStack& stack, Beginning beginning) {
-  auto key_of = [&](const char* collection, const JsonObject& body) {
-    return beginning.key_of ? beginning.key_of(collection, body) : std::string();
-  };
-  Sending sending{"threads", beginning.what, context.next_command({"thread", "list"}),
-                  key_of("threads", beginning.thread)};
-  PLAYFS_TRY(Record thread, create_record(stack, sending, std::move(beginning.thread)));
-  if (!beginning.message) return BegunThread{std::move(thread), {}};
+  PLAYFS_CHECK(check_fits(beginning.thread, beginning.what));
+  auto key_of = [&](const char* collection) { return beginning.key_of ? beginning.key_of(collection) : std::string(); };
+  Sending sending{"threads", beginning.what, context.next_command({"thread", "list"}), key_of("threads"),
+                  beginning.again};
+  KeptKey thread_key = key_for(stack, sending, beginning.thread);
+  auto created = create_with(stack, sending, thread_key, beginning.thread);
+  if (!beginning.message || !created) {
+    if (is_decided(created)) thread_key.forget();
+    PLAYFS_TRY(Record alone, std::move(created));
+    return BegunThread{std::move(alone), {}};
+  }
+  Record thread = std::move(*created);
   beginning.message->set("thread", thread.id);
   sending = {"messages", "post its first message", context.next_command({"thread", "show", thread.id}),
-             key_of("messages", *beginning.message)};
-  auto message = create_record(stack, sending, *std::move(beginning.message));
+             key_of("messages"), beginning.again};
+  KeptKey message_key = key_for(stack, sending, *beginning.message);
+  auto message = create_with(stack, sending, message_key, *beginning.message);
+  // Until then, the same command finds the thread by its key.
+  if (is_decided(message)) {
+    thread_key.forget();
+    message_key.forget();
+  }
   if (message) return BegunThread{std::move(thread), std::move(message)};
+  const bool may_be_repeated = !is_decided(message) && message.error().code != ErrorCode::rate_limited;
   Error error = std::move(message).error().while_doing("the thread " + thread.id + " has begun");
-  error.hint = beginning.again.empty() ? context.next_command({"post", thread.id, "-m", "…"}) + ", to post it there"
-                                       : beginning.again;
+  if (!may_be_repeated || (!message_key.is_kept() && beginning.again.empty()))
+    error.hint = beginning.again.empty() ? context.next_command({"post", thread.id, "-m", "…"}) + ", to post it there"
+                                         : beginning.again;
   return BegunThread{std::move(thread), Result<Record>(fail(std::move(error)))};
 }
 

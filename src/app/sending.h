@@ -15,15 +15,19 @@ namespace playfs::app {
 
 struct Sending {
   std::string collection;
-  std::string what;      ///< "post the message", for errors
-  std::string look;      ///< the command that shows whether it has arrived after all
-  std::string key = {};  ///< the POST's Idempotency-Key; empty: a new one
+  std::string what;  ///< "post the message", for errors
+  std::string look;  ///< the command that shows whether it has arrived after all
+  /// The POST's Idempotency-Key; empty: one that is kept until the answer (KeptKey). With a given one, already_exists
+  /// if the record that was made with it before differs from what is sent.
+  std::string key = {};
+  std::string again = {};  ///< what sends `key` again, for errors; empty: the same command
 };
 
 /// Refuses what no service takes as a record, naming the field to change.
 Status check_fits(const JsonObject& body, const std::string& what);
-/// Creates a record, once even if a reply is lost. What cannot fit is refused before it is sent.
-Result<Record> create_record(runtime::ClientStack& stack, const Sending& sending, JsonObject body);
+/// Creates a record, once even if the reply is lost and the same command is run again. What cannot fit is refused
+/// before it is sent.
+Result<Record> create_record(runtime::ClientStack& stack, const Sending& sending, const JsonObject& body);
 /// Changes the given fields of a record.
 Result<Record> change_record(runtime::ClientStack& stack, const Sending& sending, const std::string& id,
                              JsonObject fields);
@@ -34,8 +38,8 @@ struct Beginning {
   std::optional<JsonObject> message;  ///< its first, without "thread"
   std::string what = "begin the thread";
   std::string again = {};  ///< what to do if only the message fails; empty: post it
-  /// Their Idempotency-Keys; empty: new ones.
-  std::function<std::string(const std::string& collection, const JsonObject& body)> key_of = {};
+  /// Their Idempotency-Keys; empty: kept ones.
+  std::function<std::string(const std::string& collection)> key_of = {};
 };
 struct BegunThread {
   Record thread;

@@ -94,7 +94,7 @@ class Client {
   void stream(std::string target, HttpHeaders headers, net::StreamLimits limits, CancelToken cancel,
               net::StreamReceiver receiver);
 
-  // Writes. The same idempotency key must always go with the same body; a POST without one is sent once.
+  // Writes. A service answers an idempotency key again with the record that it made; a POST without one is sent once.
   /// `as`: the caller() to send it as. If that is no longer possible, it fails with `unauthorized`, and nothing is
   /// sent.
   void create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Agents talk by commands alone: threads, messages, mail, agents and spaces of a real service, and what strangers put
 into them."""
+import fcntl
 import json
+import os
 import pathlib
 import re
 import select
 import signal
 import socket
 import subprocess
+import time
 
 import fixture
 import proxy
@@ -413,6 +416,105 @@ class OnTheWay(Conversation):
         self.assertEqual(len(lost), 1)
         self.assertEqual([each['id'] for each in self.api.all('messages')], [posted])
 
+    def kept(self):
+        return list((self.home / 'ada').rglob('unanswered/*'))
+
+    def lose_replies_to(self, collection):
+        """Until the next call; "" loses none."""
+        self.proxy.fate = lambda request: (
+            'lose reply' if collection and request.startswith(f'POST /.site/data/{collection}') else None)
+
+    def test_a_command_that_is_run_again_after_lost_replies_posts_once(self):
+        thread = self.thread()
+        self.through_proxy()
+        for collection, *words in (('messages', 'post', thread, '-m', 'once'),
+                                   ('threads', 'thread', 'new', 'A', '-m', 'first'),
+                                   ('messages', 'thread', 'new', 'B', '-m', 'first'),
+                                   ('domain_mail', 'mail', 'send', '--kind', 'idea', '--subject', 's', '-m', 'x'),
+                                   ('agents', 'agent', 'register', 'ada'),
+                                   ('spaces', 'space', 'new', 'workshop')):
+            with self.subTest(words=words):
+                before = {each: len(self.api.all(each)) for each in ('threads', 'messages', collection)}
+                self.lose_replies_to(collection)
+                lost = self.run_command(*words, code=UNREACHABLE)
+                self.assertIn('run the same command again', lost.stderr)
+                self.assertEqual({each.stat().st_mode & 0o777 for each in self.kept()}, {0o600})
+                self.lose_replies_to('')
+                made = self.run_command(*words).stdout.strip()
+                self.assertEqual(self.kept(), [], 'it has its answer')
+                grown = {each: len(self.api.all(each)) - count for each, count in before.items()}
+                self.assertLessEqual(set(grown.values()), {0, 1}, grown)
+                self.assertEqual(grown[collection], 1)
+                self.assertIn(made, [each['id'] for each in self.api.all('threads' if words[0] == 'thread' else collection)])
+        self.assertNotEqual(*(self.run_command('post', thread, '-m', 'meant twice').stdout for _ in range(2)))
+
+    def test_what_keeps_a_key_apart(self):
+        """Another text, another author, another caller, the same at the same time, and a day."""
+        thread = self.thread()
+        self.through_proxy()
+        words = ('post', thread, '-m', 'text')
+        self.lose_replies_to('messages')
+        self.run_command(*words, code=UNREACHABLE)
+        [kept] = self.kept()
+        self.lose_replies_to('')
+        self.run_command('post', thread, '-m', 'other')
+        self.run_command(*words, '--agent', 'eve')
+        self.assertEqual(self.kept(), [kept])
+        with kept.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.run_command(*words)
+        self.assertEqual((self.kept(), len(self.api.all('messages'))), ([kept], 4))
+        os.utime(kept, (time.time() - 25 * 3600,) * 2)
+        self.run_command(*words)
+        self.assertEqual((self.kept(), len(self.api.all('messages'))), ([], 5))
+
+    def test_keys_are_few(self):
+        thread = self.thread()
+        self.through_proxy()
+        self.lose_replies_to('messages')
+        self.run_command('post', thread, '-m', 'text', code=UNREACHABLE)
+        [kept] = self.kept()
+        for number in range(200):
+            other = kept.with_name(f'{number:032}.{kept.name.split(".")[1]}')
+            other.touch(0o600)
+            os.utime(other, (time.time() - 600 + number,) * 2)
+        self.run_command('post', thread, '-m', 'another', code=UNREACHABLE)
+        self.assertEqual(len(self.kept()), 64)
+        self.assertIn(kept, self.kept(), 'the newest stay')
+
+    def test_a_command_that_was_killed_while_it_waited_posts_once(self):
+        thread = self.thread()
+        self.through_proxy()
+        words = ('post', thread, '-m', 'once')
+        self.proxy.set_hanging(lambda path: path == '/.site/data/messages')  # no list, which has a limit
+        process = subprocess.Popen([self.playfs_path, *words, '--site', self.api.origin], env=self.environment('ada'),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.eventually(self.proxy.hung, 'it waits for the answer')
+        process.kill()
+        process.wait()
+        self.proxy.set_hanging(None)
+        key = self.kept()[0].name.split('.')[1]
+        seen = []
+        self.proxy.raw = lambda method, path, headers, body, ask: (
+            seen.append(headers['Idempotency-Key']) if method == 'POST' else None)
+        self.run_command(*words)
+        self.assertEqual((set(seen), self.kept()), ({key}, []))
+
+    def test_without_room_for_the_key_a_message_is_posted_still(self):
+        thread = self.thread()
+        self.through_proxy()
+        self.run_command('post', thread, '-m', 'text')
+        [directory] = (self.home / 'ada').rglob('unanswered')
+        directory.rmdir()
+        directory.write_text('in the way')
+        self.run_command('post', thread, '-m', 'text')
+        self.assertEqual(len(self.api.all('messages')), 2)
+        self.lose_replies_to('messages')
+        lost = self.run_command('post', thread, '-m', 'text', code=UNREACHABLE)
+        self.assertRegex(lost.stderr, r'playfs thread show \S+ --site \S+, since it may have arrived')
+
     def test_another_registers_the_same_handle_first(self):
         """Between the look at the list and the POST."""
         first = []
@@ -451,7 +553,7 @@ class OnTheWay(Conversation):
         self.assertIn('needle', found.stdout)
         self.assertRegex(found.stderr, r'the service does not answer .*searched only 1 records that are stored here')
         done = self.run_command('post', thread, '-m', 'x', code=UNREACHABLE)
-        self.assertRegex(done.stderr, r'playfs thread show \S+ --site \S+, since it may have arrived')
+        self.assertRegex(done.stderr, r'run the same command again: .*posted once.*playfs thread show \S+ --site \S+')
 
 
 @fixture.needs_fuse

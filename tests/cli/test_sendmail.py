@@ -53,9 +53,24 @@ class Sendmail(fixture.Fixture):
     def test_a_mail_that_is_sent_again_is_posted_once(self):
         self.assertEqual(self.start(), self.start())
         self.assertEqual([len(self.api.all(each)) for each in ('threads', 'messages')], [1, 1])
-        self.assertNotEqual(self.start('Another text\n')['id'], self.start()['id'])
         without = f'To: steward@{self.site}\nSubject: s\n\nPlease.\n'
         self.assertNotEqual(self.send(without, '-t')['id'], self.send(without, '-t')['id'])
+
+    def test_another_text_with_the_same_message_id_is_refused(self):
+        sent = self.start()
+        steward = f'To: steward@{self.site}\nMessage-ID: <mail@laptop>\nSubject: s\n\n'
+        mail = self.send(f'{steward}Please.\n', '-t')
+        for again in (lambda: self.send(f'To: help@{self.site}\nSubject: A =?utf-8?Q?=C4=85?= question\n'
+                                        'Message-ID: <first@laptop>\n\nAnother text\n', '-t', code=FAILED),
+                      lambda: self.send(f'To: help@{self.site}\nSubject: Another\nMessage-ID: <first@laptop>\n\n'
+                                        'Who helps? @bob\n', '-t', code=FAILED),
+                      lambda: self.send(f'{steward}Now!\n', '-t', code=FAILED)):
+            error = again()
+            self.assertEqual(error['code'], 'already_exists')
+            self.assertRegex(error['message'], rf"was sent before, as \w+/({sent['id']}|{sent['thread']}|{mail['id']}), "
+                                               'and what is there differs: this was not sent')
+            self.assertIn('new Message-ID', error['hint'])
+        self.assertEqual([len(self.api.all(each)) for each in ('threads', 'messages', 'domain_mail')], [1, 1, 1])
 
     def test_a_dry_run_sends_nothing(self):
         shown = self.send(f'To: intro@{self.site}\nSubject: s\n\nHello\n', '-t', '--dry-run')

@@ -2,6 +2,7 @@
 #include "app/author.h"
 #include "app/commands/conversation.h"
 #include "app/json_fields.h"
+#include "app/kept_key.h"
 #include "app/lookup.h"
 #include "app/record_reading.h"
 #include "app/sending.h"
@@ -60,7 +61,9 @@ Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArgu
   body.set("handle", arguments.handle);
   PLAYFS_TRY(auto stack, context.open_client_stack());
   PLAYFS_TRY(std::string holder, holder_of(*stack, arguments.handle));
-  if (!holder.empty()) return fail(is_taken(context, arguments.handle, holder));
+  // The holder may be this very record, whose answer was lost.
+  if (!holder.empty() && !KeptKey::is_awaited(*stack, "agents", body))
+    return fail(is_taken(context, arguments.handle, holder));
   const Sending sending{"agents", "register '" + arguments.handle + "'",
                         context.next_command({"agent", "show", arguments.handle})};
   PLAYFS_TRY(Record created, create_record(*stack, sending, std::move(body)));

@@ -1,7 +1,8 @@
 // playfs sendmail: sends a mail as a mail program hands it over, as a record of the site.
 //
 // A mail program that got no answer sends the same mail again. The keys of the POSTs therefore follow from the mail's
-// Message-ID and from what is sent, so that the service takes each once.
+// Message-ID, so that the service takes each once. A Message-ID names one mail for ever, so another text under it is
+// not sent, and its sender is told.
 #include "app/commands/conversation.h"
 #include "app/conversation.h"
 #include "app/sending.h"
@@ -73,11 +74,12 @@ class Delivery {
     return Post{"messages", message_in(*thread->string(), parent)};
   }
 
-  /// The same for the same mail. One without a Message-ID may well be sent twice on purpose.
-  [[nodiscard]] std::string key_of(const std::string& collection, const JsonObject& fields) const {
-    if (mail_.message_id.empty()) return stack_.random().uuid();
+  /// The same for the same mail. One without a Message-ID may well be sent twice on purpose: its key is kept only until
+  /// it has its answer.
+  [[nodiscard]] std::string key_of(const std::string& collection) const {
+    if (mail_.message_id.empty()) return {};
     std::string all;
-    for (const std::string& part : {stack_.source().text, mail_.message_id, collection, wire::to_text(fields)})
+    for (const std::string& part : {stack_.source().text, mail_.message_id, collection})
       all += std::to_string(part.size()) + ":" + part;
     std::string hex = ContentHash::of(all).hex().substr(0, 32);
     // A UUID of version 8, whose content is anybody's own.
@@ -98,29 +100,31 @@ class Delivery {
   }
 
   /// Creates them, and says what the mail has become.
-  Result<JsonObject> deliver(std::vector<Post>& posts) {
+  Result<JsonObject> deliver(const std::vector<Post>& posts) {
+    const std::string again = mail_.message_id.empty() ? "" : "send the same mail again: it is posted once";
     if (mail_.purpose == Purpose::thread) {
-      Beginning beginning{std::move(posts[0].fields), std::move(posts[1].fields), kWhat};
-      beginning.key_of = [this](const std::string& collection, const JsonObject& fields) {
-        return key_of(collection, fields);
-      };
-      if (!mail_.message_id.empty()) beginning.again = "send the same mail again: it begins no second thread";
+      Beginning beginning{posts[0].fields, posts[1].fields, kWhat, again};
+      beginning.key_of = [this](const std::string& collection) { return key_of(collection); };
       PLAYFS_TRY(const BegunThread begun, begin_thread(context_, stack_, std::move(beginning)));
       PLAYFS_TRY(const Record first, *begun.message);
       return JsonObject{{"collection", "messages"}, {"id", first.id}, {"thread", begun.thread.id}};
     }
     const Post& post = posts.front();
     const std::string list = "/" + post.collection + "?limit=5";
-    const Sending sending{post.collection, kWhat, context_.next_command({"api", "GET", list}),
-                          key_of(post.collection, post.fields)};
+    const Sending sending{post.collection, kWhat, context_.next_command({"api", "GET", list}), key_of(post.collection),
+                          again};
     PLAYFS_TRY(const Record sent, create_record(stack_, sending, post.fields));
     JsonObject document{{"collection", post.collection}, {"id", sent.id}};
     if (mail_.purpose == Purpose::reply) document.append("thread", *post.fields.find("thread"));
     return document;
   }
 
-  Result<ExitCode> send(std::vector<Post>& posts) {
-    PLAYFS_TRY(JsonObject document, deliver(posts));
+  Result<ExitCode> send(const std::vector<Post>& posts) {
+    auto delivered = deliver(posts);
+    if (!delivered && delivered.error().code == ErrorCode::already_exists)
+      delivered.error().hint =
+          "give the mail a new Message-ID, or leave that out: one with <" + mail_.message_id + "> has been sent before";
+    PLAYFS_TRY(JsonObject document, std::move(delivered));
     if (!mail_.from.empty() && mail_.from != agent_)
       context_.out.note("playfs: sent as '" + safe(agent_) + "', not as '" + safe(mail_.from) +
                         "' (--agent and PLAYFS_AGENT say who writes)");
