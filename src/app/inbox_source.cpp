@@ -44,12 +44,14 @@ class InboxOfMount final : public InboxSource {
     PLAYFS_TRY(JsonObject document, read_json_object(path_of(entry)));
     return wire::decode_record(std::move(document));
   }
-  Status mark_seen(const Entry& entry) override {
-    if (entry.is_seen) return {};
-    const std::string from = path_of(entry), to = path_of({entry.id, true});
-    if (std::rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT)
-      return fail(error_from_errno(errno, "mark " + from));
-    return {};
+  Result<bool> claim(const Entry& entry) override {
+    if (std::rename(path_of({entry.id, false}).c_str(), path_of({entry.id, true}).c_str()) == 0) return true;
+    if (errno == ENOENT) return false;
+    return fail(error_from_errno(errno, "mark " + path_of(entry)));
+  }
+  Status give_back(const Entry& entry) override {
+    if (std::rename(path_of({entry.id, true}).c_str(), path_of({entry.id, false}).c_str()) == 0) return {};
+    return fail(error_from_errno(errno, "take back the mark of " + path_of(entry)));
   }
   std::string title_of_thread(const std::string& thread) override {
     // Not a path of strangers' making: ids have no "/", or this is none.
@@ -118,11 +120,15 @@ class InboxOfSite final : public InboxSource {
     if (auto stored = stack_->site().try_record(found->collection, found->id)) return std::move(*stored);
     return await<Record>([&](auto done) { stack_->site().record(found->collection, found->id, {}, std::move(done)); });
   }
-  Status mark_seen(const Entry& entry) override {
+  Result<bool> claim(const Entry& entry) override {
     const auto found = inbox_.find(entry.id);
-    if (!found || entry.is_seen) return {};
+    if (!found) return false;
     PLAYFS_CHECK(inbox_.save_before_mark());
-    return marks_.mark(found->id, found->at, true);
+    return marks_.claim(found->id, found->at);
+  }
+  Status give_back(const Entry& entry) override {
+    const auto found = inbox_.find(entry.id);
+    return found ? marks_.mark(found->id, found->at, false) : Status();
   }
   std::string title_of_thread(const std::string& thread) override {
     auto record = stack_->site().try_record("threads", thread);

@@ -25,7 +25,10 @@ class InboxSource {
   /// Those that are new, oldest first; with `all`, before them those that were seen.
   virtual Result<std::vector<Entry>> entries(bool all) = 0;
   virtual Result<Record> record(const Entry& entry) = 0;
-  virtual Status mark_seen(const Entry& entry) = 0;
+  /// Marks it as seen. False if another reader, of the same mount or without a mount, was first.
+  virtual Result<bool> claim(const Entry& entry) = 0;
+  /// Takes that back.
+  virtual Status give_back(const Entry& entry) = 0;
   /// "" if it is not known.
   virtual std::string title_of_thread(const std::string& thread) = 0;
   /// Returns when there may be something new; at the latest after `most`.

@@ -99,7 +99,8 @@ bool InboxMarks::is_seen(const std::string& id, WallTime at) const {
   return found != seen_.end() && found->second >= at.nanoseconds;
 }
 
-Result<UniqueFd> InboxMarks::lock() const {
+Result<UniqueFd> InboxMarks::lock() {
+  PLAYFS_CHECK(make_private_directory(directory_));
   UniqueFd file(::open((directory_ + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return fail(error_from_errno(errno, "open " + directory_ + "/lock"));
   const auto end = std::chrono::steady_clock::now() + kLockPatience;
@@ -109,6 +110,7 @@ Result<UniqueFd> InboxMarks::lock() const {
       return fail(ErrorCode::busy, "another process keeps the marks of the inbox locked", "try again");
     std::this_thread::sleep_for(kLockAgain);
   }
+  PLAYFS_CHECK(refresh());
   return file;
 }
 
@@ -145,13 +147,22 @@ Status InboxMarks::shorten() {
   return refresh();
 }
 
-Status InboxMarks::mark(const std::string& id, WallTime at, bool is_seen) {
-  PLAYFS_CHECK(make_private_directory(directory_));
-  PLAYFS_TRY(const UniqueFd locked, lock());
-  PLAYFS_CHECK(refresh());
+Status InboxMarks::write(const std::string& id, WallTime at, bool is_seen) {
   PLAYFS_CHECK(append(line_of(id, at.nanoseconds, is_seen)));
   PLAYFS_CHECK(refresh());
   return shorten();
+}
+
+Status InboxMarks::mark(const std::string& id, WallTime at, bool is_seen) {
+  PLAYFS_TRY(const UniqueFd locked, lock());
+  return write(id, at, is_seen);
+}
+
+Result<bool> InboxMarks::claim(const std::string& id, WallTime at) {
+  PLAYFS_TRY(const UniqueFd locked, lock());
+  if (is_seen(id, at)) return false;
+  PLAYFS_CHECK(write(id, at, true));
+  return true;
 }
 
 }  // namespace playfs::content

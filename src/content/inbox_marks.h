@@ -42,6 +42,8 @@ class InboxMarks {
   [[nodiscard]] bool is_seen(const std::string& id, WallTime at) const PLAYFS_EXCLUDES(mutex_);
   /// Errors: busy, if another process keeps the lock.
   [[nodiscard]] Status mark(const std::string& id, WallTime at, bool is_seen) PLAYFS_EXCLUDES(mutex_);
+  /// Marks it as seen, unless it is already: of all who claim an entry at once, one gets true.
+  [[nodiscard]] Result<bool> claim(const std::string& id, WallTime at) PLAYFS_EXCLUDES(mutex_);
 
  private:
   /// How far the file has been read.
@@ -55,7 +57,10 @@ class InboxMarks {
 
   /// Returns false if there is more to read.
   [[nodiscard]] Result<bool> read_more() PLAYFS_EXCLUDES(mutex_);
-  [[nodiscard]] Result<UniqueFd> lock() const;
+  /// Locks the file for writing, and reads what others have marked.
+  [[nodiscard]] Result<UniqueFd> lock() PLAYFS_EXCLUDES(mutex_);
+  /// Writes a mark. REQUIRES: lock() is held.
+  [[nodiscard]] Status write(const std::string& id, WallTime at, bool is_seen) PLAYFS_EXCLUDES(mutex_);
   /// Appends a line. REQUIRES: lock() is held, and the file was just read.
   [[nodiscard]] Status append(const std::string& line) PLAYFS_EXCLUDES(mutex_);
   /// Replaces the file by one with only what still counts. REQUIRES: as append().

@@ -85,6 +85,27 @@ class Command(Inbox):
         self.assertEqual([entry['record']['id'] for entry in json.loads(out)['entries']], [wanted])
         self.assertEqual(self.entries('--wait', 60), [wanted], 'it is new already')
 
+    def test_of_several_that_wait_one_gets_an_entry(self):
+        talk = self.thread()
+        waiting = [self.started('--wait', 30, '--mark-seen', '--json') for _ in range(3)]
+        time.sleep(2)
+        wanted = []
+        for number in range(len(waiting)):
+            wanted.append(self.message(talk, f'{number}', mentions=['ann']))
+            self.eventually(lambda: sum(each.poll() is not None for each in waiting) == len(wanted), 'one has got it')
+        outs = [json.loads(each.communicate(timeout=fixture.COMMAND_LIMIT)[0]) for each in waiting]
+        self.assertEqual(sorted(entry['record']['id'] for out in outs for entry in out['entries']), sorted(wanted))
+        self.assertEqual([(out['new'], each.returncode) for out, each in zip(outs, waiting)], [(1, DONE)] * 3)
+
+    def test_what_its_reader_did_not_get_stays_new(self):
+        wanted = self.message(self.thread(), mentions=['ann'])
+        for words in ([], ['--json']):
+            with open('/dev/full', 'w') as full:
+                done = subprocess.run([self.playfs_path, 'inbox', '--mark-seen', *words, *self.site], cwd=self.place,
+                                      env=self.environment('ann'), stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, FAILED)
+            self.assertEqual(self.entries(), [wanted])
+
     def test_hostile_words_are_escaped(self):
         talk = self.thread(HOSTILE)
         for number in range(3):

@@ -89,60 +89,97 @@ Result<Shown> read(InboxSource& source, const InboxSource::Entry& entry) {
   return shown;
 }
 
-/// The entries, once there is a new one or the time is up. Between two looks a service that is away is waited for.
-Result<std::vector<InboxSource::Entry>> entries_of(InboxSource& source, const InboxArguments& arguments) {
-  using Clock = std::chrono::steady_clock;
-  const auto end = arguments.wait && *arguments.wait > 0 ? Clock::now() + std::chrono::seconds(*arguments.wait)
-                                                         : Clock::time_point::max();
+using Clock = std::chrono::steady_clock;
+
+/// Until there may be something new.
+void wait(InboxSource& source, Clock::time_point end) {
+  const auto left = std::clamp<Clock::duration>(end - Clock::now(), milliseconds(0), kLookAgain - milliseconds(1));
+  source.wait(std::chrono::duration_cast<milliseconds>(left) + milliseconds(1));
+}
+
+/// The entries, once there is a new one or it is `end`. Between two looks a service that is away is waited for.
+Result<std::vector<InboxSource::Entry>> entries_of(InboxSource& source, const InboxArguments& arguments,
+                                                   Clock::time_point end) {
   for (;;) {
     auto entries = source.entries(arguments.all);
     const bool is_away = !entries && is_transient(entries.error().code);
     if (!arguments.wait || (!entries && !is_away)) return entries;
     auto is_new = [](const InboxSource::Entry& entry) { return !entry.is_seen; };
     if (entries && std::any_of(entries->begin(), entries->end(), is_new)) return entries;
-    const auto left = end - Clock::now();
-    if (left <= left.zero()) return entries;
-    source.wait(std::min<milliseconds>(
-        std::chrono::duration_cast<milliseconds>(std::min<Clock::duration>(left, kLookAgain)) + milliseconds(1),
-        kLookAgain));
+    if (Clock::now() >= end) return entries;
+    wait(source, end);
   }
+}
+
+struct Taken {
+  std::vector<Shown> shown;
+  std::size_t fresh = 0;  ///< how many are new, with those that are not shown
+  std::size_t rest = 0;   ///< how many are not shown
+};
+
+/// What to show. With --mark-seen the new ones are this reader's alone: others who wait get other ones.
+Result<Taken> take(InboxSource& source, const InboxArguments& arguments, std::vector<InboxSource::Entry> entries) {
+  Taken taken;
+  // Of new ones the oldest, so that who marks them gets the others next; of all the newest.
+  if (arguments.all && entries.size() > arguments.limit) {
+    taken.rest = entries.size() - arguments.limit;
+    taken.fresh = static_cast<std::size_t>(std::count_if(entries.begin(),
+                                                         entries.begin() + static_cast<std::ptrdiff_t>(taken.rest),
+                                                         [](const auto& entry) { return !entry.is_seen; }));
+    entries.erase(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(taken.rest));
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (taken.shown.size() == arguments.limit) {
+      taken.rest = entries.size() - i;
+      taken.fresh += taken.rest;
+      break;
+    }
+    // Before it is claimed: what cannot be read stays new.
+    auto shown = read(source, entries[i]);
+    const bool is_moved = !shown && shown.error().code == ErrorCode::not_found;
+    if (!shown && !is_moved) return fail(std::move(shown).error());
+    if (is_moved) continue;
+    if (arguments.mark_seen && !entries[i].is_seen) {
+      PLAYFS_TRY(const bool is_ours, source.claim(entries[i]));
+      if (!is_ours) continue;
+    }
+    if (!entries[i].is_seen) ++taken.fresh;
+    taken.shown.push_back(std::move(*shown));
+  }
+  return taken;
 }
 
 }  // namespace
 
 Result<ExitCode> inbox(CommandContext& context, const InboxArguments& arguments) {
   PLAYFS_TRY(Place place, find_inbox(context, arguments));
-  PLAYFS_TRY(std::vector<InboxSource::Entry> entries, entries_of(*place.source, arguments));
-  const auto count = static_cast<std::size_t>(
-      std::count_if(entries.begin(), entries.end(), [](const auto& entry) { return !entry.is_seen; }));
-  const std::size_t before = entries.size();
-  // Of new ones the oldest, so that who marks them gets the others next; of all the newest.
-  if (entries.size() > arguments.limit && !arguments.all) entries.resize(arguments.limit);
-  if (entries.size() > arguments.limit)
-    entries.erase(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(arguments.limit));
-  Json::Array items;
-  std::vector<InboxSource::Entry> printed;
-  for (const InboxSource::Entry& entry : entries) {
-    auto shown = read(*place.source, entry);
-    // Moved by another reader meanwhile.
-    if (!shown && shown.error().code == ErrorCode::not_found) continue;
-    if (!shown) return fail(std::move(shown).error());
-    if (context.out.json()) items.push_back(document_of(context, *shown));
-    else print(context, *shown);
-    printed.push_back(entry);
+  const auto end = arguments.wait && *arguments.wait > 0 ? Clock::now() + std::chrono::seconds(*arguments.wait)
+                                                         : Clock::time_point::max();
+  Taken taken;
+  for (;;) {
+    PLAYFS_TRY(std::vector<InboxSource::Entry> entries, entries_of(*place.source, arguments, end));
+    PLAYFS_TRY(taken, take(*place.source, arguments, std::move(entries)));
+    if (!arguments.wait || taken.fresh > 0 || Clock::now() >= end) break;
+    wait(*place.source, end);  // others were faster
   }
+  Json::Array items;
+  for (const Shown& shown : taken.shown) {
+    if (context.out.json()) items.push_back(document_of(context, shown));
+    else print(context, shown);
+  }
+  context.out.document(JsonObject{
+      {"agent", place.agent}, {"new", static_cast<std::uint64_t>(taken.fresh)}, {"entries", std::move(items)}});
   context.io.out.flush();
-  // Only what its reader has got.
-  if (arguments.mark_seen && context.io.out)
-    for (const InboxSource::Entry& entry : printed) PLAYFS_CHECK(place.source->mark_seen(entry));
-  if (entries.size() < before)
-    context.out.note(std::to_string(before - entries.size()) + " more are not shown: --limit N shows more of them.");
-  if (printed.empty())
+  // Only what its reader has got stays marked.
+  if (arguments.mark_seen && !context.io.out)
+    for (const Shown& shown : taken.shown)
+      if (!shown.entry.is_seen) PLAYFS_CHECK(place.source->give_back(shown.entry));
+  if (taken.rest > 0)
+    context.out.note(std::to_string(taken.rest) + " more are not shown: --limit N shows more of them.");
+  if (taken.shown.empty())
     context.out.note("Nothing is new for " + safe(place.agent) +
                      ". Try: " + safe(context.next_command({"inbox", arguments.wait ? "--all" : "--wait"})));
-  context.out.document(
-      JsonObject{{"agent", place.agent}, {"new", static_cast<std::uint64_t>(count)}, {"entries", std::move(items)}});
-  return arguments.wait && count == 0 ? ExitCode::failed : ExitCode::done;
+  return arguments.wait && taken.fresh == 0 ? ExitCode::failed : ExitCode::done;
 }
 
 }  // namespace playfs::app
