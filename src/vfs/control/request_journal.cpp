@@ -9,13 +9,13 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "vfs/control/unsent_text.h"
 #include "wire/json.h"
 
 namespace playfs::vfs {
 namespace {
 
-constexpr std::size_t kLongestFile = 1 << 20, kMostOfDamaged = 400;
+constexpr std::size_t kLongestFile = 1 << 20;
 constexpr std::string_view kLock = ".lock", kRequest = ".json";
 constexpr std::size_t kNameDigits = 16, kOrderDigits = 19;
 
@@ -24,11 +24,12 @@ std::string text_of(const JournalledRequest& request) {
   for (const RequestStep& step : request.steps)
     steps.push_back(
         JsonObject{{"collection", step.collection}, {"key", step.key}, {"made", step.made}, {"body", step.body}});
-  return wire::to_text(JsonObject{{"path", request.path},
-                                  {"begun", format_iso8601(request.begun)},
-                                  {"caller", request.caller},
-                                  {"told", request.is_told},
-                                  {"steps", std::move(steps)}});
+  JsonObject object{{"path", request.path},
+                    {"begun", format_iso8601(request.begun)},
+                    {"told", request.is_told},
+                    {"steps", std::move(steps)}};
+  if (request.is_caller_known) object.set("caller", request.caller);
+  return wire::to_text(object);
 }
 
 std::string string_in(const JsonObject& object, std::string_view name) {
@@ -46,6 +47,8 @@ std::optional<JournalledRequest> parsed(const std::string& text) {
   auto begun = parse_iso8601(string_in(*object, "begun"));
   if (!begun || !told || !told->boolean()) return std::nullopt;
   JournalledRequest request{string_in(*object, "path"), {}, *begun, string_in(*object, "caller")};
+  const Json* caller = object->find("caller");
+  request.is_caller_known = caller && caller->string();
   request.is_told = *told->boolean();
   for (const Json& each : *steps->array()) {
     const JsonObject* step = each.object();
@@ -136,7 +139,7 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
       told_.erase(same);
     }
     for (const auto& [name, resumed] : resumed_) {
-      if (repeated || !is_same(resumed, path, steps, caller)) continue;
+      if (repeated || is_too_old(resumed) || !is_same(resumed, path, steps, caller)) continue;
       repeated = resumed;
       repeated->is_joined = true;
     }
@@ -154,6 +157,7 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   if (repeated && !is_too_old(*repeated)) {
     repeated->is_told = false;
     repeated->is_repeated = true;
+    if (!std::exchange(repeated->is_caller_known, true)) repeated->caller = caller;
     PLAYFS_CHECK(record(*repeated));
     return std::move(*repeated);
   }
@@ -194,6 +198,30 @@ bool RequestJournal::is_unfinished(const JournalledRequest& request) const {
 
 bool RequestJournal::is_too_old(const JournalledRequest& request) const {
   return is_longer_ago(request.begun, clock_.wall(), kLongest);
+}
+
+Status RequestJournal::may_be_sent(const JournalledRequest& request) const {
+  if (is_too_old(request))
+    return fail(ErrorCode::timed_out, "a request that was written before the last unmount is too old to be sent");
+  if (!request.is_caller_known)
+    return fail(ErrorCode::permission_denied,
+                "a request that was written before the last unmount is not sent, since an earlier version of playfs "
+                "did not record who was signed in");
+  return {};
+}
+
+Error RequestJournal::give_up(JournalledRequest request, Error why) {
+  Unsent unsent = keep_unsent(unsent_directory(), request, std::move(why));
+  // Not if its writer has repeated it, and got its outcome, in the meantime.
+  if (!unsent.is_kept || !is_unfinished(request)) return std::move(unsent.why);
+  if (is_too_old(request)) {
+    end(request);
+    return std::move(unsent.why);
+  }
+  request.is_told = true;
+  if (Status written = record(request); !written)
+    log_warning("a request that was given up is still journalled: " + written.error().message);
+  return std::move(unsent.why);
 }
 
 void RequestJournal::end(const JournalledRequest& request) {
@@ -250,19 +278,19 @@ RequestJournal::LeftBehind RequestJournal::left_behind() {
 
 void RequestJournal::take(const std::string& name, LeftBehind& left) {
   auto text = read_file(path_of(name), kLongestFile);
+  if (!text && text.error().code != ErrorCode::file_too_big) {  // of this mount by now, so the next one takes it over
+    Error error = std::move(text).error().while_doing("read what was written before the last unmount");
+    error.hint = "nothing need be done: the next mount tries again; the text is in " + path_of(name);
+    left.unreadable.push_back(std::move(error));
+    return;
+  }
   auto request = text ? parsed(*text) : std::nullopt;
   if (!request) {
-    log_warning("a journalled request is not readable: " + path_of(name));
-    left.damaged.push_back(text ? escape_for_terminal(text->substr(0, kMostOfDamaged)) : std::string());
-    ::unlink(path_of(name).c_str());
+    left.unreadable.push_back(set_aside(name));
     return;
   }
   request->name = name;
-  if (is_too_old(*request)) {
-    end(*request);
-    if (!request->is_told) left.too_old.push_back(std::move(*request));
-    return;
-  }
+  if (request->is_told && is_too_old(*request)) return end(*request);
   MutexLock lock(mutex_);
   if (request->is_told) {
     told_.insert_or_assign(name, std::move(*request));
@@ -272,6 +300,20 @@ void RequestJournal::take(const std::string& name, LeftBehind& left) {
     resumed_.emplace(name, *request);
     left.requests.push_back(std::move(*request));
   }
+}
+
+Error RequestJournal::set_aside(const std::string& name) const {
+  const std::string aside = unsent_directory() + "/damaged" + name.substr(owner_of(name).size());
+  Error error{ErrorCode::corrupt,
+              "a request that was written before the last unmount was not sent: its journal is damaged",
+              "see whether it has arrived; else write it again"};
+  Status moved = make_private_directory(unsent_directory());
+  if (moved && ::rename(path_of(name).c_str(), aside.c_str()) != 0)
+    moved = fail(error_from_errno(errno, "move it to " + aside));
+  if (moved) moved = sync_directory(unsent_directory());
+  error.message += moved ? "; what is left of it is in " + aside
+                         : "; what is left of it is in " + path_of(name) + ": " + moved.error().message;
+  return error;
 }
 
 }  // namespace playfs::vfs

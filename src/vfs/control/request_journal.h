@@ -8,6 +8,10 @@
 // Services know a key from the caller who sent it, so a request is sent as the one who wrote it, also after another
 // `playfs login`, or not at all.
 //
+// Whoever wrote a request was told that it was taken, so its text is never lost: it leaves the journal when it has its
+// outcome, or after its text was written to `unsent_directory()` and synced (`give_up`). A process that dies between
+// the two leaves both, and the next mount does it again: one key has one file there.
+//
 // One file for each request, synced, 0600, in a directory that all mounts of a site share. A mount's files begin with
 // its name, and it holds a lock on NAME.lock: of a mount that is gone, the next one takes the files over. All calls do
 // local I/O, so they belong on a disk thread. Thread-safe; its lock is a leaf.
@@ -41,7 +45,9 @@ struct JournalledRequest {
   std::string path;  ///< of the control file
   std::vector<RequestStep> steps;
   WallTime begun;
-  std::string caller = {};   ///< as whom it is sent: Client::caller() when it was written
+  std::string caller = {};  ///< as whom it is sent: Client::caller() when it was written
+  /// Earlier versions did not journal the caller: such a request is sent again only by who repeats it.
+  bool is_caller_known = true;
   bool is_resumed = false;   ///< begun in an earlier mount, and sent again in this one until it has an answer
   bool is_joined = false;    ///< the same, by its writer, who repeated it
   bool is_told = false;      ///< its writer knows that it failed, and repeats it or not
@@ -71,28 +77,35 @@ class RequestJournal {
   [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
   /// Whether it is to be sent again: it was resumed, and nobody has got its outcome.
   [[nodiscard]] bool is_unfinished(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
-  [[nodiscard]] bool is_too_old(const JournalledRequest& request) const;
+  /// Whether one that was left behind may be sent by itself. Those that may not are to be given up.
+  [[nodiscard]] Status may_be_sent(const JournalledRequest& request) const;
   /// It has its outcome.
   void end(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
+  /// It is not sent again, and its writer, who was told that it was taken, does not know: keeps its text for him, and
+  /// then journals that he knows. If the text cannot be kept, the next mount does this again. Returns the error that
+  /// says where the text is.
+  [[nodiscard]] Error give_up(JournalledRequest request, Error why) PLAYFS_EXCLUDES(mutex_);
 
   /// For the texts of requests that are not sent again.
   [[nodiscard]] std::string unsent_directory() const { return directory_ + "/unsent"; }
 
   struct LeftBehind {
-    std::vector<JournalledRequest> requests;  ///< to be sent again, in their order
-    std::vector<JournalledRequest> too_old;   ///< no longer in the journal
-    std::vector<std::string> damaged;         ///< what is left of their texts, no longer in the journal
+    std::vector<JournalledRequest> requests;  ///< to be sent again if they may be, in their order
+    std::vector<Error> unreadable;            ///< what became of files that are no requests, or cannot be read now
   };
   /// Takes over what mounts that are gone have left unfinished.
   [[nodiscard]] LeftBehind left_behind() PLAYFS_EXCLUDES(mutex_);
 
  private:
   [[nodiscard]] Status open() PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] bool is_too_old(const JournalledRequest& request) const;
   /// Makes room, at the cost of the oldest request that its writer knows of.
   [[nodiscard]] Status make_room() PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
-  /// Reads one that was taken over; damaged ones are removed.
+  /// Reads one that was taken over.
   void take(const std::string& name, LeftBehind& left) PLAYFS_EXCLUDES(mutex_);
+  /// Moves a damaged file, as it is, to the unsent texts. Returns the error that says so.
+  [[nodiscard]] Error set_aside(const std::string& name) const;
 
   const std::string directory_;
   const Clock& clock_;

@@ -10,7 +10,6 @@
 #include "vfs/control/control_text.h"
 #include "vfs/control/handles.h"
 #include "vfs/control/request_file.h"
-#include "vfs/control/unsent_text.h"
 #include "vfs/mount.h"
 #include "vfs/published/record_fetches.h"
 #include "wire/json.h"
@@ -170,8 +169,11 @@ Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> reque
       if (error.code == ErrorCode::interrupted || (request->is_resumed && is_undecided(error)))
         co_return fail(std::move(error));
       // A refusal does not prove that an earlier attempt did not arrive: who repeats the request repeats its keys.
-      request->is_told = true;
-      PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
+      // Whoever wrote a resumed one does not see this error: RequestJournal::give_up() keeps its text first.
+      if (!request->is_resumed || request->is_joined) {
+        request->is_told = true;
+        PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
+      }
       if (at == 0) co_return fail(std::move(error));
       const std::string thread = request->steps[0].made;
       error.message = "the thread " + thread + " was created, but its first message was not: " + error.message;
@@ -226,13 +228,9 @@ Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, 
   co_return co_await sending;
 }
 
-Error too_old_to_be_sent() {
-  return {ErrorCode::timed_out, "a request that was written before the last unmount is too old to be sent"};
-}
-
 /// It is not sent again. On a disk thread.
 void give_up(Mount& mount, const JournalledRequest& request, const Error& why) {
-  mount.site().events().error(request.path, keep_unsent(mount.journal().unsent_directory(), request, why));
+  mount.site().events().error(request.path, mount.journal().give_up(request, why));
 }
 
 Async<void> send_again(Mount& mount, std::shared_ptr<JournalledRequest> request) {
@@ -255,11 +253,11 @@ struct Resumed {
 void resume(Mount& mount, const std::shared_ptr<Resumed>& left) {
   while (!left->requests.empty()) {
     const JournalledRequest& next = *left->requests.front();
-    if (mount.journal().is_unfinished(next) && !mount.journal().is_too_old(next)) break;
     // Or who repeated it got the answer.
     if (mount.journal().is_unfinished(next)) {
-      mount.journal().end(next);
-      give_up(mount, next, too_old_to_be_sent());
+      const Status may_be_sent = mount.journal().may_be_sent(next);
+      if (may_be_sent) break;
+      give_up(mount, next, may_be_sent.error());
     }
     left->requests.pop_front();
   }
@@ -330,14 +328,7 @@ void resume_requests(Mount& mount) {
     auto ticket = gate->enter();
     if (!ticket) return;
     auto left = mount.journal().left_behind();
-    for (const JournalledRequest& old : left.too_old) give_up(mount, old, too_old_to_be_sent());
-    for (const std::string& text : left.damaged) {
-      Error error{ErrorCode::corrupt,
-                  "a request that was written before the last unmount was not sent: its journal is damaged",
-                  "see whether it has arrived; else write it again"};
-      if (!text.empty()) error.message += "; what is left of it: " + text;
-      mount.site().events().error(".playfs/errors.ndjson", error);
-    }
+    for (const Error& error : left.unreadable) mount.site().events().error(".playfs/errors.ndjson", error);
     std::map<std::string, std::shared_ptr<Resumed>> files;
     for (JournalledRequest& each : left.requests) {
       auto& file = files.try_emplace(each.path, std::make_shared<Resumed>()).first->second;

@@ -7,14 +7,14 @@
 namespace playfs::vfs {
 namespace {
 
-struct Unsent {
+struct UnsentText {
   std::string path;  ///< of the control file
   JsonObject body;   ///< as it takes it
 };
 
-Unsent unsent_of(const JournalledRequest& request) {
+UnsentText unsent_of(const JournalledRequest& request) {
   const RequestStep& first = request.steps.front();
-  Unsent unsent{request.path, first.body};
+  UnsentText unsent{request.path, first.body};
   if (request.steps.size() > 1) {
     const JsonObject& message = request.steps.back().body;
     if (!first.made.empty()) unsent = {"threads/" + first.made + "/reply", message};
@@ -26,8 +26,8 @@ Unsent unsent_of(const JournalledRequest& request) {
 
 }  // namespace
 
-Error keep_unsent(const std::string& directory, const JournalledRequest& request, Error why) {
-  const Unsent unsent = unsent_of(request);
+Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, Error why) {
+  const UnsentText unsent = unsent_of(request);
   const std::string text = wire::to_pretty_text(unsent.body),
                     path = directory + "/" + request.steps.front().key + ".json";
   Status kept = make_private_directory(directory);
@@ -40,7 +40,7 @@ Error keep_unsent(const std::string& directory, const JournalledRequest& request
     why.message += "; nobody knows whether it arrived, and its text is " + text;
     why.hint = look + "write it again";
   }
-  return why;
+  return {std::move(why), kept.has_value()};
 }
 
 }  // namespace playfs::vfs

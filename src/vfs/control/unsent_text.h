@@ -9,8 +9,13 @@
 
 namespace playfs::vfs {
 
-/// The error that says why, and how to send the text again. The text, as JSON that its control file takes, is a file of
-/// its own in `directory`, 0600 and synced.
-Error keep_unsent(const std::string& directory, const JournalledRequest& request, Error why);
+struct Unsent {
+  Error why;             ///< and how to send the text again
+  bool is_kept = false;  ///< in a file; else `why` has the text
+};
+
+/// Writes the text, as JSON that its control file takes, to a file of its own in `directory`, 0600 and synced. Again
+/// for the same request, it replaces the file.
+Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, Error why);
 
 }  // namespace playfs::vfs

@@ -3,16 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
+#include "base/fd.h"
 #include "support/manual_time.h"
 #include "support/temporary_directory.h"
 
 namespace playfs::vfs {
 namespace {
 
-using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class RequestJournalTest : public ::testing::Test {
@@ -21,6 +24,19 @@ class RequestJournalTest : public ::testing::Test {
     return std::make_unique<RequestJournal>(home.path() + "/=requests", clock, random);
   }
   static std::vector<RequestStep> hello() { return {{"messages", {{"body", "hello"}}}}; }
+  /// Ends the journal's process, and opens the next one's.
+  RequestJournal::LeftBehind left_to_the_next(std::unique_ptr<RequestJournal>& journal) {
+    journal.reset();
+    journal = open();
+    return journal->left_behind();
+  }
+  [[nodiscard]] std::filesystem::path file_of(const std::string& name) const {
+    return home.path() + "/=requests/" + name;
+  }
+  /// What was kept of the request; empty: nothing.
+  [[nodiscard]] std::string unsent(const JournalledRequest& request) const {
+    return read_file(file_of("unsent/" + request.steps[0].key + ".json"), 1 << 20).value_or(std::string());
+  }
 
   playfs::test::TemporaryDirectory home;
   playfs::test::ManualClock clock;
@@ -113,12 +129,86 @@ TEST_F(RequestJournalTest, WhoRepeatsWhatIsResumedJoinsItsKey) {
 TEST_F(RequestJournalTest, AnOldRequestIsNotSentAgain) {
   auto journal = open();
   ASSERT_TRUE(journal->begin("threads/t/reply", hello()));
-  journal.reset();
   clock.advance(RequestJournal::kLongest + std::chrono::minutes(1));
-  auto left = open()->left_behind();
-  EXPECT_THAT(left.requests, IsEmpty());
-  EXPECT_THAT(left.too_old, SizeIs(1));
-  EXPECT_THAT(open()->left_behind().too_old, IsEmpty());
+  ASSERT_THAT(left_to_the_next(journal).requests, SizeIs(1));
+  const auto left = left_to_the_next(journal);
+  ASSERT_THAT(left.requests, SizeIs(1)) << "the process before died before it kept the text";
+  const JournalledRequest& old = left.requests[0];
+  const Status may_be_sent = journal->may_be_sent(old);
+  ASSERT_FALSE(may_be_sent);
+  EXPECT_NE(journal->begin("threads/t/reply", hello())->steps[0].key, old.steps[0].key);
+  EXPECT_TRUE(journal->is_unfinished(old)) << "its text is not kept yet";
+  EXPECT_THAT(journal->give_up(old, may_be_sent.error()).message, HasSubstr("/unsent/" + old.steps[0].key));
+  EXPECT_THAT(unsent(old), HasSubstr("hello"));
+  EXPECT_FALSE(std::filesystem::exists(file_of(old.name)));
+}
+
+TEST_F(RequestJournalTest, WhatIsGivenUpLeavesOnlyAfterItsTextIsKept) {
+  for (const bool is_too_old : {false, true}) {
+    std::filesystem::remove_all(file_of(""));
+    auto journal = open();
+    ASSERT_TRUE(journal->begin("threads/t/reply", hello()));
+    if (is_too_old) clock.advance(RequestJournal::kLongest + std::chrono::minutes(1));
+    auto left = left_to_the_next(journal);
+    ASSERT_THAT(left.requests, SizeIs(1));
+    std::ofstream(file_of("unsent")) << "in the way";
+    EXPECT_THAT(journal->give_up(left.requests[0], {ErrorCode::unauthorized, "why"}).message, HasSubstr("hello"));
+    left = left_to_the_next(journal);
+    ASSERT_THAT(left.requests, SizeIs(1)) << is_too_old;
+    std::filesystem::remove(file_of("unsent"));
+    EXPECT_THAT(journal->give_up(left.requests[0], {ErrorCode::unauthorized, "why"}).message, Not(HasSubstr("hello")));
+    EXPECT_THAT(unsent(left.requests[0]), HasSubstr("hello"));
+    EXPECT_THAT(left_to_the_next(journal).requests, IsEmpty()) << is_too_old;
+  }
+}
+
+TEST_F(RequestJournalTest, WhoRepeatsWhatWasGivenUpRepeatsItsKey) {
+  auto journal = open();
+  const auto sent = journal->begin("threads/t/reply", hello(), 0, "account ann@example.org").value();
+  const auto left = left_to_the_next(journal);
+  ASSERT_THAT(left.requests, SizeIs(1));
+  EXPECT_TRUE(journal->may_be_sent(left.requests[0]));
+  // A process that dies in between leaves both.
+  for (int i = 0; i < 2; ++i) {
+    std::ignore = journal->give_up(left.requests[0], {ErrorCode::unauthorized, "why"});
+    EXPECT_THAT(unsent(sent), HasSubstr("hello"));
+  }
+  EXPECT_THAT(left_to_the_next(journal).requests, IsEmpty());
+  const auto again = journal->begin("threads/t/reply", hello(), 0, "account ann@example.org").value();
+  EXPECT_EQ(again.steps[0].key, sent.steps[0].key);
+}
+
+TEST_F(RequestJournalTest, WhatItsWriterHasFinishedIsNotGivenUp) {
+  auto journal = open();
+  ASSERT_TRUE(journal->begin("threads/t/reply", hello()));
+  const auto left = left_to_the_next(journal);
+  ASSERT_THAT(left.requests, SizeIs(1));
+  journal->end(journal->begin("threads/t/reply", hello()).value());
+  std::ignore = journal->give_up(left.requests[0], {ErrorCode::unauthorized, "why"});
+  EXPECT_NE(journal->begin("threads/t/reply", hello())->steps[0].key, left.requests[0].steps[0].key);
+}
+
+TEST_F(RequestJournalTest, WhatAnEarlierVersionLeftIsSentByWhoRepeatsItOnly) {
+  auto journal = open();
+  const auto sent = journal->begin("threads/t/reply", hello(), 0, "account ann@example.org").value();
+  std::string text = read_file(file_of(sent.name), 1 << 20).value();
+  const std::string caller = R"("caller":"account ann@example.org")";
+  ASSERT_THAT(text, HasSubstr(caller));
+  text.replace(text.find(caller), caller.size(), R"("other":1)");
+  std::ofstream(file_of(sent.name)) << text;
+  const auto left = left_to_the_next(journal);
+  ASSERT_THAT(left.requests, SizeIs(1));
+  const Status may_be_sent = journal->may_be_sent(left.requests[0]);
+  ASSERT_FALSE(may_be_sent);
+  std::ignore = journal->give_up(left.requests[0], may_be_sent.error());
+  EXPECT_THAT(unsent(sent), HasSubstr("hello"));
+  EXPECT_THAT(left_to_the_next(journal).requests, IsEmpty());
+  const auto again = journal->begin("threads/t/reply", hello(), 0, "account bob@example.org").value();
+  EXPECT_EQ(again.steps[0].key, sent.steps[0].key);
+  EXPECT_EQ(again.caller, "account bob@example.org");
+  const auto of_bob = left_to_the_next(journal);
+  ASSERT_THAT(of_bob.requests, SizeIs(1));
+  EXPECT_TRUE(journal->may_be_sent(of_bob.requests[0]));
 }
 
 TEST_F(RequestJournalTest, IsBounded) {
@@ -130,14 +220,37 @@ TEST_F(RequestJournalTest, IsBounded) {
   EXPECT_EQ(journal->begin("a", {{"agents", {}}}).error().code, ErrorCode::busy);
 }
 
-TEST_F(RequestJournalTest, ADamagedFileIsNotSent) {
+TEST_F(RequestJournalTest, ADamagedFileIsSetAsideAsItIs) {
   auto journal = open();
   const auto request = journal->begin("threads/t/reply", hello()).value();
-  journal.reset();
-  std::ofstream(home.path() + "/=requests/" + request.name) << "{\"steps\": [";
-  const auto left = open()->left_behind();
+  const std::string damaged = "{\"steps\": [" + std::string(3'000, 'x') + "the end";
+  std::ofstream(file_of(request.name)) << damaged;
+  const std::string aside = file_of("unsent/damaged" + request.name.substr(request.name.find('.')));
+  std::filesystem::remove_all(file_of("unsent"));
+  std::ofstream(file_of("unsent")) << "in the way";
+  ASSERT_THAT(left_to_the_next(journal).unreadable, SizeIs(1));
+  std::filesystem::remove(file_of("unsent"));
+  const auto left = left_to_the_next(journal);
   EXPECT_THAT(left.requests, IsEmpty());
-  EXPECT_THAT(left.damaged, ElementsAre("{\"steps\": ["));
+  ASSERT_THAT(left.unreadable, SizeIs(1));
+  EXPECT_THAT(left.unreadable[0].message, HasSubstr(aside));
+  EXPECT_EQ(read_file(aside, 1 << 20).value(), damaged);
+  EXPECT_THAT(left_to_the_next(journal).unreadable, IsEmpty());
+}
+
+TEST_F(RequestJournalTest, AFileThatCannotBeReadIsLeftForTheNextMount) {
+  auto journal = open();
+  const auto request = journal->begin("threads/t/reply", hello()).value();
+  std::filesystem::rename(file_of(request.name), home.path() + "/away");
+  std::filesystem::create_symlink(home.path() + "/back", file_of(request.name));
+  const auto left = left_to_the_next(journal);
+  EXPECT_THAT(left.requests, IsEmpty());
+  EXPECT_THAT(left.unreadable, SizeIs(1));
+  std::filesystem::rename(home.path() + "/away", home.path() + "/back");
+  const auto again = left_to_the_next(journal);
+  EXPECT_THAT(again.unreadable, IsEmpty());
+  ASSERT_THAT(again.requests, SizeIs(1));
+  EXPECT_EQ(again.requests[0].steps[0].key, request.steps[0].key);
 }
 
 }  // namespace
