@@ -133,22 +133,22 @@ Status RecordDatabase::prepare_all() {
 RecordChannel::RecordChannel(std::string directory, std::chrono::milliseconds patience)
     : directory_(std::move(directory)), path_(directory_ + kName), patience_(patience) {}
 
-bool RecordChannel::attempt(const std::function<Status(RecordDatabase&)>& work) {
+Status RecordChannel::attempt(const std::function<Status(RecordDatabase&)>& work) {
   using SteadyClock = std::chrono::steady_clock;
   const auto end = SteadyClock::now() + patience_;
   for (auto wait = kFirstWait;; wait = std::min(2 * wait, kLongestWait)) {
-    const Status done = try_once(work);
+    Status done = try_once(work);
     if (done) {
       is_locked_ = false;
       MutexLock lock(telling_);
       trouble_.reset();
-      return true;
+      return done;
     }
     const bool busy = done.error().code == ErrorCode::busy;
     if (!busy || is_locked_ || SteadyClock::now() + wait > end) {
       if (busy) is_locked_ = true;
       note(done.error());
-      return false;
+      return done;
     }
     std::this_thread::sleep_for(wait);
   }

@@ -39,8 +39,8 @@ class RecordChannel {
   /// again.
   RecordChannel(std::string directory, std::chrono::milliseconds patience);
 
-  /// Runs `work` on the connection, possibly several times. False if it was not done; trouble() then says why.
-  bool attempt(const std::function<Status(RecordDatabase&)>& work) PLAYFS_EXCLUDES(mutex_);
+  /// Runs `work` on the connection, possibly several times. If it was not done, trouble() says why, too.
+  Status attempt(const std::function<Status(RecordDatabase&)>& work) PLAYFS_EXCLUDES(mutex_);
 
   /// How many rows of lists were read through it.
   [[nodiscard]] std::uint64_t list_rows_read() const { return list_rows_read_; }

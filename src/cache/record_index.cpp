@@ -59,16 +59,17 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
   using Work = std::function<Status(RecordDatabase&)>;
 
   /// File locks would make the two connections poll each other, as between processes; in here they take turns.
-  bool read(const Work& work) {
-    const bool done = reading.attempt([&](RecordDatabase& on) {
+  Status try_read(const Work& work) {
+    Status done = reading.attempt([&](RecordDatabase& on) {
       MutexLock lock(turn);
       return work(on);
     });
     if (!done) look_again_soon();
     return done;
   }
+  bool read(const Work& work) { return try_read(work).has_value(); }
   bool write(const Work& work) {
-    const bool done = writing.attempt([&](RecordDatabase& on) { return transact(on, work); });
+    const bool done = writing.attempt([&](RecordDatabase& on) { return transact(on, work); }).has_value();
     if (!done) look_again_soon();
     return done;
   }
@@ -125,9 +126,9 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
   void write_records();
   void write_touches();
   /// Rows of a list that is complete and, unless that is nullptr, has `with`.
-  std::optional<std::vector<ListedRecord>> rows(const std::string& site, const std::string& collection,
-                                                const std::string* with,
-                                                const std::function<Result<StoredList::Rows>(StoredList&)>& select);
+  Result<std::vector<ListedRecord>> rows(const std::string& site, const std::string& collection,
+                                         const std::string* with,
+                                         const std::function<Result<StoredList::Rows>(StoredList&)>& select);
   bool replace(const std::string& site, const std::string& collection, std::span<const ListedRecord> records,
                bool goes_on);
   Status remove_rows(RecordDatabase& on, std::span<const std::int64_t> rows);
@@ -265,7 +266,7 @@ Status RecordIndex::State::remove_rows(RecordDatabase& on, std::span<const std::
 Status RecordIndex::State::trim() {
   write_touches();
   Status trimmed = fail(ErrorCode::busy, "the record database is not available");  // already logged
-  writing.attempt([&](RecordDatabase& on) -> Status {
+  static_cast<void>(writing.attempt([&](RecordDatabase& on) -> Status {
     PLAYFS_TRY(const std::uint64_t used, on.used_bytes());
     if (used > budget) {
       // Frees a little more than necessary, so that it need not run again at once.
@@ -282,7 +283,7 @@ Status RecordIndex::State::trim() {
     }
     trimmed = {};
     return {};
-  });
+  }));
   return trimmed;
 }
 
@@ -361,10 +362,9 @@ void RecordIndex::store_content_of(const std::string& site, const std::string& k
   });
 }
 
-std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::string& collection,
-                                            std::size_t most_bytes) {
-  return state_->rows(site, collection, nullptr, [&](StoredList& list) { return list.rows(most_bytes); })
-      .value_or(std::vector<ListedRecord>());
+Result<std::vector<ListedRecord>> RecordIndex::list(const std::string& site, const std::string& collection,
+                                                    std::size_t most_bytes) {
+  return state_->rows(site, collection, nullptr, [&](StoredList& list) { return list.rows(most_bytes); });
 }
 
 bool RecordIndex::list_goes_on(const std::string& site, const std::string& collection) {
@@ -377,23 +377,22 @@ bool RecordIndex::list_goes_on(const std::string& site, const std::string& colle
   return goes_on;
 }
 
-std::optional<std::vector<ListedRecord>> RecordIndex::list_of(const std::string& site, const std::string& collection,
-                                                              const std::string& with, const std::string& owner,
-                                                              std::size_t most_bytes) {
+Result<std::vector<ListedRecord>> RecordIndex::list_of(const std::string& site, const std::string& collection,
+                                                       const std::string& with, const std::string& owner,
+                                                       std::size_t most_bytes) {
   return state_->rows(site, collection, &with, [&](StoredList& list) { return list.rows_of(owner, most_bytes); });
 }
 
-std::optional<std::vector<ListedRecord>> RecordIndex::listed(const std::string& site, const std::string& collection,
-                                                             const std::string& with,
-                                                             std::span<const std::string> ids) {
+Result<std::vector<ListedRecord>> RecordIndex::listed(const std::string& site, const std::string& collection,
+                                                      const std::string& with, std::span<const std::string> ids) {
   return state_->rows(site, collection, &with, [&](StoredList& list) { return list.rows_with(ids); });
 }
 
-std::optional<std::vector<ListedRecord>> RecordIndex::State::rows(
+Result<std::vector<ListedRecord>> RecordIndex::State::rows(
     const std::string& site, const std::string& collection, const std::string* with,
     const std::function<Result<StoredList::Rows>(StoredList&)>& select) {
   std::optional<StoredList::Rows> found;
-  const bool done = read([&](RecordDatabase& on) -> Status {
+  const Status done = try_read([&](RecordDatabase& on) -> Status {
     found.reset();
     StoredList list(on, site, collection);
     PLAYFS_TRY(const StoredList::State before, list.state());
@@ -408,11 +407,11 @@ std::optional<std::vector<ListedRecord>> RecordIndex::State::rows(
     found = std::move(rows);
     return {};
   });
-  if (!done || !found) return std::nullopt;
-  if (!found->is_damaged) return std::move(found->records);
+  if (!done) return fail(done.error());
+  if (found && !found->is_damaged) return std::move(found->records);
   // A list with a hole would never be completed, since its newest records are known.
-  static_cast<void>(replace(site, collection, {}, false));
-  return std::nullopt;
+  if (found) static_cast<void>(replace(site, collection, {}, false));
+  return fail(ErrorCode::not_found, "no complete list of " + collection + " is stored");
 }
 
 bool RecordIndex::extend_list(const std::string& site, const std::string& collection, const std::string& after,

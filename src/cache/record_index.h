@@ -2,8 +2,8 @@
 //
 // One SQLite database in the cache directory, shared by all sites and processes; rows are keyed by site, so that one
 // service cannot speak for another. All of it can be fetched again: a row that fails its checksum is dropped, a
-// database that is damaged or of another version is recreated. So nothing here fails: what cannot be read is unknown,
-// what cannot be written is requested again. Thread-safe; calls do local I/O.
+// database that is damaged or of another version is recreated. So hardly anything here fails: what cannot be read is
+// unknown, what cannot be written is requested again. Thread-safe; calls do local I/O.
 #pragma once
 
 #include <cstdint>
@@ -92,21 +92,21 @@ class RecordIndex {
   [[nodiscard]] std::optional<ContentHash> content_of(const std::string& site, const std::string& key);
   void store_content_of(const std::string& site, const std::string& key, const ContentHash& hash);
 
-  /// A collection's list as last stored, newest first; empty unless it is complete here. If it exceeds `most_bytes`,
-  /// its newest records, up to and including the one that exceeds it.
-  [[nodiscard]] std::vector<ListedRecord> list(const std::string& site, const std::string& collection,
-                                               std::size_t most_bytes = SIZE_MAX);
+  /// A collection's list as last stored, newest first. If it exceeds `most_bytes`, its newest records, up to and
+  /// including the one that exceeds it. Fails with `not_found` unless it is complete here, and with `busy` while
+  /// another process has the database: then the list may well be there.
+  [[nodiscard]] Result<std::vector<ListedRecord>> list(const std::string& site, const std::string& collection,
+                                                       std::size_t most_bytes = SIZE_MAX);
   /// Whether the service had older records than that list.
   [[nodiscard]] bool list_goes_on(const std::string& site, const std::string& collection);
-  /// Of that list, the records of one owner (ListedRecord::project): reads no others. nullopt unless the list is
-  /// complete here and has `with`, the newest record that the caller knows.
-  [[nodiscard]] std::optional<std::vector<ListedRecord>> list_of(const std::string& site, const std::string& collection,
-                                                                 const std::string& with, const std::string& owner,
-                                                                 std::size_t most_bytes = SIZE_MAX);
+  /// Of that list, the records of one owner (ListedRecord::project): reads no others. Fails as list() does, and with
+  /// `not_found` unless the list has `with`, the newest record that the caller knows.
+  [[nodiscard]] Result<std::vector<ListedRecord>> list_of(const std::string& site, const std::string& collection,
+                                                          const std::string& with, const std::string& owner,
+                                                          std::size_t most_bytes = SIZE_MAX);
   /// The same of the records with these ids, in any number.
-  [[nodiscard]] std::optional<std::vector<ListedRecord>> listed(const std::string& site, const std::string& collection,
-                                                                const std::string& with,
-                                                                std::span<const std::string> ids);
+  [[nodiscard]] Result<std::vector<ListedRecord>> listed(const std::string& site, const std::string& collection,
+                                                         const std::string& with, std::span<const std::string> ids);
   /// Adds records newer than `after`, newest first; a record already there gets its new name and owner. False if no
   /// complete list with `after` is stored (cleared, or never written), so that adding would leave a hole: replace it.
   [[nodiscard]] bool extend_list(const std::string& site, const std::string& collection, const std::string& after,

@@ -24,6 +24,9 @@ constexpr std::size_t kAnchors = 2'000;
 constexpr std::chrono::minutes kLag{1};
 /// A list is read again, so many times in a row, if we create records meanwhile.
 constexpr int kMostAgain = 8;
+/// How often, and how long, a reading waits while another process has the database.
+constexpr int kMostWaits = 20;
+constexpr std::chrono::milliseconds kWait{50};
 
 /// Changed records that are on none of the pages read, and are read one by one for their names.
 constexpr std::size_t kMostLookedAt = 16;
@@ -50,6 +53,7 @@ struct Lists::Reading {
   int empty_pages = 0;
   bool met_known = false;
   std::unordered_set<std::string_view> met;  ///< known records on the pages; into `known`
+  std::uint64_t loaded = 0;                  ///< List::loaded of `known`
   std::uint64_t period = 0;                  ///< of Live
   std::uint64_t event = 0;                   ///< number of the last event before it
 };
@@ -120,18 +124,27 @@ void Lists::update(const std::string& collection, const CancelToken& cancel, Cal
   if (flights_.join(collection, cancel, std::move(done))) start_reading(collection, 0);
 }
 
-void Lists::start_reading(const std::string& collection, int again) {
-  context_.executor.post(context_.guarded([this, collection, again] {
+void Lists::start_reading(const std::string& collection, int again, int waits) {
+  auto start = context_.guarded([this, collection, again, waits] {
+    bool is_outdated = false;
+    {
+      MutexLock lock(mutex_);
+      is_outdated = lists_[collection].is_outdated;
+    }
+    const Status loaded = is_outdated ? Status() : load(collection);
+    // Reading all of it would take far longer.
+    if (!loaded && loaded.error().code == ErrorCode::busy && waits < kMostWaits)
+      return start_reading(collection, again, waits + 1);
     auto reading = std::make_shared<Reading>();
     reading->collection = collection;
     reading->asked_at = context_.clock.steady();
     reading->again = again;
     reading->question = context_.patience.ask(collection);
-    static_cast<void>(is_known(collection));  // loads it from disk
     {
       MutexLock lock(mutex_);
       const List& list = lists_[collection];
-      reading->known = list.read;
+      if (!is_outdated) reading->known = list.read;
+      reading->loaded = list.loaded;
       reading->is_known_whole = !list.is_cut && !list.is_part;
       reading->period = context_.live.period();
       reading->event = events_;
@@ -140,7 +153,9 @@ void Lists::start_reading(const std::string& collection, int again) {
     for (std::size_t i = 0; i < std::min(kAnchors, reading->known->size()); ++i)
       reading->anchors.emplace((*reading->known)[i].id, i);
     read_page(reading, "");
-  }));
+  });
+  if (waits > 0) context_.executor.post_after(kWait, std::move(start));
+  else context_.executor.post(std::move(start));
 }
 
 void Lists::read_page(const ReadingPtr& reading, std::string cursor) {
@@ -246,12 +261,12 @@ void Lists::finish(const ReadingPtr& reading) {
   if (!replaced) {  // some may have been renamed since
     MutexLock lock(mutex_);
     const List& list = lists_[collection];
-    known = list.read;
+    known = list.loaded == reading->loaded ? list.read : nullptr;
     is_part = list.is_part;
     is_stored = list.is_stored;
     was_cut = list.is_cut;
   }
-  if (!known) return read_anew(reading);
+  if (!known) return read_again(reading);
   ListPtr result;
   bool is_cut = false;
   if (replaced || !reading->fresh.empty() || !reading->renamed.empty()) {
@@ -264,7 +279,13 @@ void Lists::finish(const ReadingPtr& reading) {
       return context_.records.extend_list(context_.site, collection, known->front().id, by);
     };
     is_stored = is_stored && extends(reading->renamed) && extends(newer);
-    if (!is_stored && is_part) return read_anew(reading);
+    if (!is_stored && is_part) {  // the cache is optional: goes on in memory
+      const ListPtr all = complete(collection);
+      if (!all) return read_anew(reading);
+      if (all->size() > known->size()) list.insert(list.end(), all->begin() + std::ssize(*known), all->end());
+      is_part = false;
+      was_cut = !is_whole(collection);
+    }
     if (!is_stored)
       is_stored = context_.records.replace_list(context_.site, collection, list,
                                                 was_cut || bytes_of(list) > context_.options.list_bytes);
@@ -298,11 +319,13 @@ void Lists::finish(const ReadingPtr& reading) {
     is_news = is_cut && !list.is_cut;
     list.is_cut = is_cut || (list.is_cut && !replaced);
     // What does not fit is lost, unless it is on disk.
-    change.is_any = change.is_any || is_news || (is_cut && !is_stored);
+    const bool is_back = std::exchange(list.is_forgotten, false);
+    change.is_any = change.is_any || is_news || (is_cut && !is_stored) || is_back;
+    if (replaced) list.is_outdated = false;
     if (result) outdated = list.changed(change);
     // What we created was shown before, but not in its place.
-    is_another = before && ((before != list.shown && *before != *list.shown) ||
-                            (is_talk(collection) && before_read != list.read));
+    is_another = is_back || (before && ((before != list.shown && *before != *list.shown) ||
+                                        (is_talk(collection) && before_read != list.read)));
     is_overtaken = is_talk(collection) && this->is_overtaken(list, *reading);
     count = list.shown ? list.shown->size() : 0;
   }
@@ -318,8 +341,14 @@ void Lists::finish(const ReadingPtr& reading) {
 void Lists::read_anew(const ReadingPtr& reading) {
   {
     MutexLock lock(mutex_);
-    lists_[reading->collection].forget();
+    List& list = lists_[reading->collection];
+    list.is_outdated = true;
+    list.forget();
   }
+  read_again(reading);
+}
+
+void Lists::read_again(const ReadingPtr& reading) {
   reading->question.reset();
   if (reading->again < kMostAgain) return start_reading(reading->collection, reading->again + 1);
   flights_.land(

@@ -78,6 +78,9 @@ class Lists {
     ListPtr read;               ///< as in the service's pages; nullptr: never read
     bool is_part = false;       ///< `read` and `shown` have the newest records; the rest is on disk
     bool is_stored = false;     ///< what is on disk has all of `read`
+    bool is_forgotten = false;  ///< it was known: whoever fills it again tells so
+    bool is_outdated = false;   ///< what is on disk lacks something: the next reading takes nothing from there
+    std::uint64_t loaded = 0;   ///< times that `read` was loaded from disk
     std::uint64_t changes = 0;  ///< of `read` and of what is on disk
     /// Parts of it, as read.
     cache::Lru<std::string, ListPtr> by_owner{kMostByOwner};
@@ -98,7 +101,8 @@ class Lists {
     void show();
     /// Its records have changed, here and on disk. Returns what is to be destroyed without the lock.
     [[nodiscard]] std::vector<ListPtr> changed(const ListChange& change);
-    /// What is on disk has been lost, and with it the list.
+    /// What is on disk has been lost, and with it the list. What others were given of it stays until it is filled
+    /// again.
     void forget();
     /// The record of that id, among those created by us and the newest; nullptr if it is not there.
     [[nodiscard]] const Listed* lately(const std::string& id) const;
@@ -106,17 +110,22 @@ class Lists {
   struct Reading;
   using ReadingPtr = std::shared_ptr<Reading>;
 
-  /// Reads the list for the flight under way, `again` times so far.
-  void start_reading(const std::string& collection, int again);
+  /// Reads the list for the flight under way, `again` times so far. `waits`: how often it has waited for the disk.
+  void start_reading(const std::string& collection, int again, int waits = 0);
   void read_page(const ReadingPtr& reading, std::string cursor);
-  /// Loads the rest of a list of which a part is known.
-  void complete(const std::string& collection);
+  /// Loads the list from disk unless it is known.
+  Status load(const std::string& collection);
+  /// Loads the rest of a list of which a part is known. Returns all of it, as read; nullptr: it is forgotten, or the
+  /// database is busy.
+  ListPtr complete(const std::string& collection);
   void page_arrived(const ReadingPtr& reading, Result<wire::RecordPage> page);
   /// Adds a page. Returns true if the update is complete. Fails on cursors that do not advance.
   Result<bool> take_in(Reading& reading, const wire::RecordPage& page);
   [[nodiscard]] static ListChange change_of(const Reading& reading);
   void finish(const ReadingPtr& reading);
-  /// The known list is lost: reads all of it.
+  /// The known list is not what the reading began with.
+  void read_again(const ReadingPtr& reading);
+  /// What is on disk has neither what was read nor the rest of the known list: reads all of it.
   void read_anew(const ReadingPtr& reading);
   void bring_up(const std::string& collection);
   /// Whether the list shows the record as it is after the change.

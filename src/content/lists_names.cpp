@@ -171,6 +171,8 @@ void Lists::rename(const std::string& collection, std::vector<Listed> now, Renam
   }
   if (!renamed.records.empty()) {
     is_stored = is_stored && context_.records.extend_list(context_.site, collection, all->front().id, renamed.records);
+    // The cache is optional: goes on in memory.
+    if (!is_stored && is_part && complete(collection)) return rename(collection, std::move(now), std::move(renamed));
     if (!is_stored && !is_part) is_stored = context_.records.replace_list(context_.site, collection, *all, goes_on);
   }
   change.is_any = is_cut || (is_part && !is_stored);
@@ -179,7 +181,10 @@ void Lists::rename(const std::string& collection, std::vector<Listed> now, Renam
     MutexLock lock(mutex_);
     List& list = lists_[collection];
     list.is_stored = is_stored && (list.is_stored || list.read == all);
-    if (list.is_part && !list.is_stored) list.forget();
+    if (is_part && !is_stored) {
+      list.is_outdated = true;
+      list.forget();
+    }
     outdated = list.changed(change);
   }
   if (is_cut) tell_cut(collection, all->size());

@@ -1,6 +1,7 @@
 // What is loaded of the lists on disk, and how much of them.
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "content/lists.h"
@@ -34,32 +35,40 @@ std::vector<ListPtr> Lists::List::changed(const ListChange& change) {
 }
 
 void Lists::List::forget() {
+  is_forgotten = is_forgotten || read;
   read = nullptr;
   shown = nullptr;
   asked_at.reset();
+  period = 0;
   is_part = is_stored = is_cut = false;
 }
 
-bool Lists::is_known(const std::string& collection) {
+bool Lists::is_known(const std::string& collection) { return load(collection).has_value(); }
+
+Status Lists::load(const std::string& collection) {
   {
     MutexLock lock(mutex_);
-    if (auto found = lists_.find(collection); found != lists_.end() && found->second.read) return true;
+    if (auto found = lists_.find(collection); found != lists_.end() && found->second.read) return {};
   }
   const std::size_t all = context_.options.list_bytes, most = is_nameless(collection) ? std::min(kPart, all) : all;
-  auto stored = context_.records.list(context_.site, collection, most);
-  if (stored.empty()) return false;
+  PLAYFS_TRY(std::vector<Listed> stored, context_.records.list(context_.site, collection, most));
   const bool is_part = bytes_of(stored) > most;
   const bool goes_on = context_.records.list_goes_on(context_.site, collection);
+  std::vector<ListPtr> outdated;  // destroyed after the lock is released
   MutexLock lock(mutex_);
   List& list = lists_[collection];
-  if (list.read) return true;
+  if (list.read) return {};
   list.read = std::make_shared<const std::vector<Listed>>(std::move(stored));
   list.is_part = is_part;
   list.is_stored = true;
   list.is_cut = goes_on;
-  ++list.changes;
+  ++list.loaded;
+  outdated = list.changed({.is_any = true, .owners = {}});
   list.show();
-  return true;
+  // Another process may have written it. The caller may be one who is asked for what listeners then ask for.
+  if (std::exchange(list.is_forgotten, false))
+    context_.executor.post(context_.guarded([this, collection] { tell(collection, {.is_any = true, .owners = {}}); }));
+  return {};
 }
 
 ListPtr Lists::known(const std::string& collection) {
@@ -69,32 +78,40 @@ ListPtr Lists::known(const std::string& collection) {
     const List& list = lists_[collection];
     if (!list.is_part) return list.shown;
   }
-  complete(collection);
+  if (!complete(collection)) return nullptr;
   MutexLock lock(mutex_);
   const List& list = lists_[collection];
   return list.is_part ? nullptr : list.shown;
 }
 
-void Lists::complete(const std::string& collection) {
+ListPtr Lists::complete(const std::string& collection) {
   const auto stored = context_.records.list(context_.site, collection, context_.options.list_bytes);
+  // What is locked is not lost.
+  if (!stored && stored.error().code == ErrorCode::busy) return nullptr;
   std::size_t count = 0;
+  ListPtr whole;
   {
     MutexLock lock(mutex_);
     List& list = lists_[collection];
-    if (!list.read || !list.is_part) return;
+    if (!list.read || !list.is_part) return list.read;
+    const std::span<const Listed> rows = stored ? std::span(*stored) : std::span<const Listed>();
     auto last =
-        std::find_if(stored.begin(), stored.end(), [&](const Listed& item) { return item.id == list.read->back().id; });
-    if (last == stored.end()) return list.forget();
+        std::find_if(rows.begin(), rows.end(), [&](const Listed& item) { return item.id == list.read->back().id; });
+    if (last == rows.end()) {
+      list.forget();
+      return nullptr;
+    }
     std::vector<Listed> all = *list.read;
-    all.insert(all.end(), last + 1, stored.end());
+    all.insert(all.end(), last + 1, rows.end());
     const bool is_cut = cut(all);
     if (is_cut || list.is_cut) count = all.size();
     list.is_cut = list.is_cut || is_cut;
     list.is_part = false;
-    list.read = std::make_shared<const std::vector<Listed>>(std::move(all));
+    list.read = whole = std::make_shared<const std::vector<Listed>>(std::move(all));
     list.show();
   }
   if (count > 0) tell_cut(collection, count);
+  return whole;
 }
 
 ListPtr Lists::of_as_read(const std::string& collection, const std::string& owner) {
@@ -113,8 +130,13 @@ ListPtr Lists::of_as_read(const std::string& collection, const std::string& owne
     changes = list.changes;
   }
   std::optional<std::vector<Listed>> found;
-  if (is_stored)
-    found = context_.records.list_of(context_.site, collection, all->front().id, owner, context_.options.list_bytes);
+  if (is_stored) {
+    auto stored =
+        context_.records.list_of(context_.site, collection, all->front().id, owner, context_.options.list_bytes);
+    if (stored) found = std::move(*stored);
+    // What is locked is not lost: the caller asks again.
+    else if (is_part && stored.error().code == ErrorCode::busy) return nullptr;
+  }
   if (!found && !is_part) {
     found.emplace();
     std::copy_if(all->begin(), all->end(), std::back_inserter(*found),
@@ -154,7 +176,7 @@ void Lists::get(const std::string& collection, const CancelToken& cancel, Callba
     update(collection, cancel, [this, collection, done = std::move(done)](const Result<void>& again) mutable {
       ListPtr all = again ? known(collection) : nullptr;
       if (all) return done(std::move(all));
-      done(again ? fail(ErrorCode::busy, "the stored list of " + collection + " is lost again and again", "try again")
+      done(again ? fail(ErrorCode::busy, "the stored list of " + collection + " cannot be read now", "try again")
                  : fail(again.error()));
     });
   });

@@ -51,7 +51,7 @@ void Lists::heard(const wire::Change& change) {
     if (found == lists_.end()) return;  // nothing has used the list
     List& list = found->second;
     if (has_already(list, change)) return;
-    tells = list.read && list.awaited.empty() && !is_followed(list);
+    tells = (list.read || list.is_forgotten) && list.awaited.empty() && !is_followed(list);
     if (list.awaited.size() < kMostAwaited || list.awaited.contains(id)) list.awaited[id] = ++events_;
   }
   // Nobody reads it now, but the kernel may have a listing of it.
@@ -97,7 +97,7 @@ void Lists::missed() {
   {
     MutexLock lock(mutex_);
     for (const auto& [collection, list] : lists_)
-      if (list.read && !is_followed(list)) collections.push_back(collection);
+      if ((list.read || list.is_forgotten) && !is_followed(list)) collections.push_back(collection);
   }
   for (const std::string& collection : collections) tell(collection, kAny);
 }

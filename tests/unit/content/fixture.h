@@ -170,7 +170,7 @@ class SiteTest : public testing::Test {
     client_options.retry.attempts = 1;
     client_ = std::make_unique<remote::Client>(service_, executor_, clock_, random_, client_options);
     objects_ = std::move(*cache::ObjectStore::open(directory_ / "objects"));
-    records_ = std::move(*cache::RecordIndex::open(directory_.path()));
+    records_ = std::move(*cache::RecordIndex::open(directory_.path(), record_options_));
     events_ = std::make_unique<EventLog>(clock_);
     site_ = std::make_unique<Site>(*client_, *objects_, *records_, executor_, clock_, *events_, options);
   }
@@ -246,6 +246,7 @@ class SiteTest : public testing::Test {
   }
 
   test::TemporaryDirectory directory_;
+  cache::RecordIndexOptions record_options_;
   FakeService service_;
   test::ManualClock clock_;
   test::ManualExecutor executor_{clock_};

@@ -15,6 +15,10 @@ constexpr int kThreads = 200, kEach = 20;
 
 class OwnedListsTest : public SiteTest {
  protected:
+  OwnedListsTest() {
+    record_options_.executor = &executor_;  // a transaction for each page, not for each record
+    restart();
+  }
   void put(const std::string& id, const std::string& thread) { service_.put("messages", id, {{"thread", thread}}); }
   void put_all() {
     for (int i = 0; i < kThreads * kEach; ++i) put("m" + std::to_string(i), "t" + std::to_string(i % kThreads));
@@ -51,6 +55,14 @@ class OwnedListsTest : public SiteTest {
     for (const Listed& item : *all)
       if (item.project == thread) ids.push_back(item.id);
     return ids;
+  }
+  /// Another process's connection.
+  Database database() { return std::move(*Database::open(directory_ / "records.db", Database::Durability::none)); }
+  /// As on a full disk: lists can be read, but not written.
+  void refuse_writes() {
+    ASSERT_TRUE(database().execute(
+        "CREATE TRIGGER listed_full BEFORE INSERT ON listed BEGIN SELECT RAISE(FAIL, 'full'); END;"
+        "CREATE TRIGGER whole_full BEFORE INSERT ON whole_lists BEGIN SELECT RAISE(FAIL, 'full'); END"));
   }
   std::uint64_t rows_of(const std::function<void()>& work) {
     const std::uint64_t before = records_->list_rows_read();
@@ -219,6 +231,100 @@ TEST_F(OwnedListsTest, WithoutTheDiskItIsInMemory) {
   EXPECT_EQ(of("t7").front(), "new") << "what was not stored then is stored now";
   begin_again();
   EXPECT_EQ(of("t7").front(), "new");
+}
+
+TEST_F(OwnedListsTest, APartGoesOnInMemoryIfNothingCanBeStored) {
+  begin();
+  refuse_writes();
+  for (std::size_t news = 1; news <= 2; ++news) {
+    put("new" + std::to_string(news), "t7");
+    update();
+    EXPECT_EQ(of("t7").front(), "new" + std::to_string(news));
+    EXPECT_EQ(of("t7").size(), kEach + news);
+    EXPECT_EQ(of("t8").size(), std::size_t{kEach});
+    EXPECT_EQ(site_->try_list("messages")->size(), kThreads * kEach + news);
+  }
+  EXPECT_EQ(service_.requests(), 2) << "the rest comes from the disk";
+}
+
+TEST_F(OwnedListsTest, AnOldMessageMovesThoughNothingCanBeStored) {
+  begin();
+  refuse_writes();
+  EXPECT_EQ(of("t0").back(), "m0");
+  site_->relearn("messages",
+                 Record{"m0", "2023-11-14T22:13:21Z", "2026-01-01T00:00:00Z", "active", {{"thread", "t1"}}});
+  ASSERT_EQ(changes_.size(), 1U);
+  EXPECT_THAT(changes_[0].owners, ElementsAre("t0", "t1"));
+  EXPECT_EQ(of("t0").back(), "m200");
+  EXPECT_EQ(of("t1").back(), "m0");
+  EXPECT_EQ(service_.requests(), 0);
+}
+
+TEST_F(OwnedListsTest, APartWhoseRestIsDamagedIsReadAnewThoughNothingCanBeStored) {
+  begin();
+  refuse_writes();
+  ASSERT_TRUE(database().execute("DELETE FROM listed WHERE id = 'm1'"));
+  put("new", "t7");
+  update();
+  EXPECT_EQ(of("t7").front(), "new");
+  EXPECT_EQ(ids(site_->try_list("messages")), [&] {
+    std::vector<std::string> all{"new"};
+    for (int i = kThreads * kEach; i > 0; --i) all.push_back("m" + std::to_string(i - 1));
+    return all;
+  }());
+  service_.forget_requests();
+  put("newer", "t7");
+  update();
+  EXPECT_EQ(of("t7").front(), "newer");
+  EXPECT_EQ(service_.requests(), 1);
+}
+
+TEST_F(OwnedListsTest, AListThatIsReadAgainConcernsEverybody) {
+  begin();
+  EXPECT_EQ(of("t7").size(), std::size_t{kEach});
+  cache::RecordIndex::clear(directory_.path());
+  put("new", "t7");
+  update();
+  ASSERT_EQ(changes_.size(), 1U);
+  EXPECT_TRUE(changes_[0].is_any);
+  EXPECT_EQ(of("t7").front(), "new");
+}
+
+TEST_F(OwnedListsTest, AListThatAnotherProcessHasReadAgainConcernsEverybody) {
+  begin();
+  EXPECT_EQ(of("t7").size(), std::size_t{kEach});
+  cache::RecordIndex::clear(directory_.path());
+  EXPECT_FALSE(site_->try_list_of("messages", "t8"));
+  const auto other = std::move(*cache::RecordIndex::open(directory_.path()));
+  const std::vector<Listed> now{{"other", WallTime{1}, "", "t7"}};
+  ASSERT_TRUE(other->replace_list(client_->site(), "messages", now));
+  EXPECT_THAT(of("t7"), ElementsAre("other"));
+  run();
+  ASSERT_EQ(changes_.size(), 1U);
+  EXPECT_TRUE(changes_[0].is_any);
+}
+
+TEST_F(OwnedListsTest, WhatIsLockedIsNotLost) {
+  begin();
+  auto locked = database();
+  ASSERT_TRUE(locked.execute("BEGIN EXCLUSIVE"));
+  EXPECT_FALSE(site_->try_list_of("messages", "t7"));
+  EXPECT_FALSE(site_->try_list("messages"));
+  ASSERT_TRUE(locked.execute("COMMIT"));
+  EXPECT_EQ(of("t7").size(), std::size_t{kEach});
+  update();
+  EXPECT_EQ(service_.requests(), 1);
+  EXPECT_THAT(changes_, IsEmpty());
+
+  restart();
+  service_.forget_requests();
+  ASSERT_TRUE(locked.execute("BEGIN EXCLUSIVE"));
+  site_->update_list("messages", {}, [](const Result<void>&) {});
+  run();
+  EXPECT_EQ(service_.requests(), 0) << "it waits rather than read all";
+  ASSERT_TRUE(locked.execute("COMMIT"));
+  advance(std::chrono::seconds(1));
+  EXPECT_EQ(service_.requests(), 1);
 }
 
 TEST_F(OwnedListsTest, AServiceWithOtherRecordsConcernsEverybody) {
