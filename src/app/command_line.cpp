@@ -418,9 +418,10 @@ class Parser {
                 "Threads and messages are told of by services that tell of changes; the inbox by any.",
                 watch, w);
     watch_command->add_option("PATH", w->path, "A path in the mount (default: the working directory)");
-    auto* thread = watch_command->add_option("--thread", w->thread, "Only events about this thread")->type_name("ID");
+    auto* thread =
+        watch_command->add_option("--thread", w->thread, "Only events about this thread")->type_name("THREAD");
     auto* project = watch_command->add_option("--project", w->project, "Only events about this project")
-                        ->type_name("ID")
+                        ->type_name("PROJECT")
                         ->excludes(thread);
     watch_command->add_flag("--mentions", w->mentions, "Instead, the messages and mail that enter your inbox")
         ->excludes(thread)

@@ -16,7 +16,7 @@
 
 namespace playfs::app {
 
-inline constexpr Noun kThread{"threads", "thread", "playfs thread list"};
+inline constexpr Noun kThread{"threads", "thread"};
 
 struct Conversation {
   Record thread;

@@ -6,7 +6,6 @@
 #include "app/lookup.h"
 #include "base/await.h"
 #include "base/fd.h"
-#include "base/shell.h"
 #include "runtime/places.h"
 
 namespace playfs::app {
@@ -61,14 +60,15 @@ Status ImportOrigin::move_to(const RevisionId& revision) const {
   return is_marked_ ? write_mark(directory_, moved) : write_origin(remembered_, moved);
 }
 
-Result<ImportBase> base_of_import(runtime::ClientStack& stack, const ProjectId& project, const RevisionId& head,
-                                  const std::optional<TreeOrigin>& origin, const std::optional<std::string>& named) {
+Result<ImportBase> base_of_import(const CommandContext& context, runtime::ClientStack& stack, const ProjectId& project,
+                                  const RevisionId& head, const std::optional<TreeOrigin>& origin,
+                                  const std::optional<std::string>& named) {
   ImportBase base;
   if (named) {
-    PLAYFS_TRY(RevisionTreePtr tree, find_revision(stack, *named));
+    PLAYFS_TRY(RevisionTreePtr tree, find_revision(context, stack, *named));
     if (tree->revision.project != project)
       return fail(ErrorCode::invalid_argument, "revision " + *named + " belongs to another project",
-                  "playfs log --project " + shell_word(project.text()));
+                  context.next_command({"log", "--project", project.text()}));
     base.revision = tree->revision.id;
     // The directory still contains what it was made from, besides what the user brought in.
     if (origin && !holds(stack, tree, origin->revision)) base.beside = origin->revision;

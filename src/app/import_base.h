@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "app/command_context.h"
 #include "app/tree_origin.h"
 #include "base/result.h"
 #include "model/ids.h"
@@ -37,7 +38,8 @@ class ImportOrigin {
 };
 
 /// `named`: the value of --base, a revision, or the project for its head.
-Result<ImportBase> base_of_import(runtime::ClientStack& stack, const ProjectId& project, const RevisionId& head,
-                                  const std::optional<TreeOrigin>& origin, const std::optional<std::string>& named);
+Result<ImportBase> base_of_import(const CommandContext& context, runtime::ClientStack& stack, const ProjectId& project,
+                                  const RevisionId& head, const std::optional<TreeOrigin>& origin,
+                                  const std::optional<std::string>& named);
 
 }  // namespace playfs::app

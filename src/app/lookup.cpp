@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/await.h"
-#include "base/shell.h"
 #include "content/names.h"
 
 namespace playfs::app {
@@ -21,9 +20,9 @@ Result<content::Head> head_of(runtime::ClientStack& stack, const std::string& id
 
 bool can_be_id(const std::string& text) { return !text.empty() && text.size() <= kMaxIdLength; }
 
-/// The record that has that name, as in by-name/ and agents/.
+/// The record that has that name, as in by-name/ and agents/. `lister`: the command that lists them.
 Result<content::Listed> named(runtime::ClientStack& stack, const Noun& noun, const std::string& name,
-                              std::size_t* count = nullptr) {
+                              const std::string& lister, std::size_t* count = nullptr) {
   PLAYFS_TRY(content::ListPtr list, list_of(stack, noun.collection));
   if (!stack.site().is_list_whole(noun.collection))
     return fail(ErrorCode::not_found,
@@ -33,7 +32,7 @@ Result<content::Listed> named(runtime::ClientStack& stack, const Noun& noun, con
   const content::Listed* holder = content::holder_of(*list, name);
   if (!holder)
     return fail(ErrorCode::not_found,
-                "there is no " + std::string(noun.one) + " '" + name + "' at " + stack.source().text, noun.list);
+                "there is no " + std::string(noun.one) + " '" + name + "' at " + stack.source().text, lister);
   if (count)
     *count = static_cast<std::size_t>(
         std::count_if(list->begin(), list->end(), [&](const auto& each) { return each.name == name; }));
@@ -56,33 +55,35 @@ Result<Record> find_record(CommandContext& context, runtime::ClientStack& stack,
     if (found || !means_absent(found.error())) return found;
   }
   std::size_t count = 0;
-  PLAYFS_TRY(content::Listed holder, named(stack, noun, id_or_name, &count));
+  PLAYFS_TRY(content::Listed holder, named(stack, noun, id_or_name, context.next_command({noun.one, "list"}), &count));
   if (count > 1)
     context.out.note(std::to_string(count) + " " + noun.one + "s are called '" + safe(id_or_name) + "': this is " +
                      safe(holder.id) + ", which had the name first. The others go by their ids.");
   return get(holder.id);
 }
 
-Result<Project> find_project(runtime::ClientStack& stack, const std::string& id_or_name) {
+Result<Project> find_project(const CommandContext& context, runtime::ClientStack& stack,
+                             const std::string& id_or_name) {
   if (can_be_id(id_or_name)) {
     auto head = head_of(stack, id_or_name);
     if (head) return std::move(head->project);
     if (!means_absent(head.error())) return fail(head.error());
   }
-  PLAYFS_TRY(content::Listed holder, named(stack, {"projects", "project", "playfs ls"}, id_or_name));
+  PLAYFS_TRY(content::Listed holder, named(stack, {"projects", "project"}, id_or_name, context.next_command({"ls"})));
   PLAYFS_TRY(content::Head head, head_of(stack, holder.id));
   return std::move(head.project);
 }
 
-Result<RevisionTreePtr> find_revision(runtime::ClientStack& stack, const std::string& what) {
+Result<RevisionTreePtr> find_revision(const CommandContext& context, runtime::ClientStack& stack,
+                                      const std::string& what) {
   auto fetch = [&](const RevisionId& id) {
     return await<RevisionTreePtr>([&](auto done) { stack.site().revision(id, {}, std::move(done)); });
   };
-  auto project = find_project(stack, what);
+  auto project = find_project(context, stack, what);
   if (project) {
     if (project->latest_revision.empty())
       return fail(ErrorCode::not_found, "the project '" + what + "' has no revisions yet",
-                  "playfs import DIR --project " + shell_word(what));
+                  context.next_command({"import", "DIR", "--project", what}));
     return fetch(project->latest_revision);
   }
   if (project.error().code != ErrorCode::not_found || !can_be_id(what)) return fail(project.error());
@@ -91,7 +92,7 @@ Result<RevisionTreePtr> find_revision(runtime::ClientStack& stack, const std::st
     return fail(project.error());
   if (!revision && means_absent(revision.error()))
     return fail(ErrorCode::not_found, "there is no project or revision '" + what + "' at " + stack.source().text,
-                "playfs ls");
+                context.next_command({"ls"}));
   return revision;
 }
 

@@ -54,7 +54,7 @@ Result<ExitCode> print_listing(CommandContext& context, const Listing& listing) 
     context.out.note("Looked at the newest " + std::to_string(looked.records) + " records, back to " +
                      safe(looked.since) + "; there are older ones.");
   else if (more) context.out.note("There are more: --limit N shows more of them.");
-  else if (items.empty()) context.out.note(listing.none);
+  else if (items.empty()) context.out.note(listing.none + ". Try: " + safe(context.next_command(listing.next)));
   JsonObject document{{"site", stack->source().text}, {listing.key, std::move(items)}};
   document.append("more", more || !looked.everything);
   if (!looked.everything) document.append("since", looked.since);

@@ -152,6 +152,13 @@ class Talk(Conversation):
         # The largest body that is let through fits.
         self.run_command('post', thread, text_in='y' * 15400)
 
+    def test_hints_are_for_the_same_site(self):
+        for words in (('thread', 'show'), ('space', 'show'), ('mail', 'show'), ('agent', 'show'), ('cat',), ('ls',)):
+            done = self.run_command(*words, 'none', *(['file'] if words == ('cat',) else []), code=NOT_FOUND)
+            self.assertRegex(done.stderr, rf"(?s)no .*'none'.*Try: playfs .* --site {self.api.origin}")
+        for what in 'thread', 'space', 'mail', 'agent':
+            self.assertRegex(self.run_command(what, 'list').stderr, rf'Try: playfs {what} .* --site {self.api.origin}')
+
     def test_a_title_names_its_oldest_thread(self):
         first = self.thread('Same')
         self.thread('Same')

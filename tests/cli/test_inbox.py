@@ -7,7 +7,7 @@ import time
 
 import fixture
 
-DONE, FAILED, USAGE = 0, 1, 2
+DONE, FAILED, USAGE, NOT_FOUND = 0, 1, 2, 5
 HOSTILE = 'x\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\u200b\x00\r\nbob · 2026'
 RAW = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]')
 
@@ -164,7 +164,19 @@ class Mounted(Command):
         for name, (process, field, value) in watches.items():
             out, _ = process.communicate(timeout=fixture.COMMAND_LIMIT)
             self.assertEqual(json.loads(out)[field], value, name)
-        self.run_inbox('--thread', '../x', command='watch', code=USAGE)
+        for words in (('--thread', '../x'), ('--thread', 'nonesuch'), ('--project', 'nonesuch')):
+            self.assertIn(f"there is no {words[0][2:]} '{words[1]}'", self.run_inbox(*words, command='watch', code=NOT_FOUND).stderr)
+        self.site = ['--site', 'http://127.0.0.1:9']
+        self.assertIn('not in a mount of http://127.0.0.1:9', self.run_inbox(command='watch', code=NOT_FOUND).stderr)
+        self.site = ['--site', self.api.origin]
+        titled = self.started('--thread', 'Parsers', '-n', 1, command='watch')
+        named = self.started('--project', 'p', '-n', 1, command='watch')
+        for process in titled, named:
+            self.assertIn('Watching', process.stderr.readline())
+        self.message(talk, 'by its title')
+        self.api.call('PATCH', f'/projects/{project}', {'about': 'y'})
+        self.assertEqual(json.loads(titled.communicate(timeout=fixture.COMMAND_LIMIT)[0])['thread'], talk)
+        self.assertEqual(json.loads(named.communicate(timeout=fixture.COMMAND_LIMIT)[0])['id'], project)
         self.run_inbox('--thread', talk, '--mentions', command='watch', code=USAGE)
 
 

@@ -121,7 +121,7 @@ Result<ExitCode> agent_show(CommandContext& context, const AgentShowArguments& a
 
 Result<ExitCode> agent_list(CommandContext& context, const LimitArguments& arguments) {
   return print_listing(
-      context, {"agents", "agents", {"handle"}, "No agents yet. Try: playfs agent register HANDLE", arguments.limit});
+      context, {"agents", "agents", {"handle"}, "No agents yet", {"agent", "register", "HANDLE"}, arguments.limit});
 }
 
 }  // namespace playfs::app

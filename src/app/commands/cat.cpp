@@ -1,7 +1,6 @@
 // playfs cat: prints files at a project's head or in a revision, without a mount.
 #include "app/commands/commands.h"
 #include "app/lookup.h"
-#include "base/shell.h"
 #include "model/chunking.h"
 
 namespace playfs::app {
@@ -24,17 +23,17 @@ Result<std::string> whole(const content::Blob& blob) {
 
 Result<ExitCode> cat(CommandContext& context, const CatArguments& arguments) {
   PLAYFS_TRY(auto stack, context.open_client_stack());
-  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*stack, arguments.what));
+  PLAYFS_TRY(RevisionTreePtr revision, find_revision(context, *stack, arguments.what));
   Json::Array files;
   for (const std::string& asked : arguments.paths) {
     std::string path = normal_path(asked);
     const FileEntry* entry = revision->tree.file_at(path);
     if (entry == nullptr && revision->tree.directory_at(path) != nullptr)
       return fail(ErrorCode::is_a_directory, "'" + path + "' is a directory",
-                  "playfs ls " + shell_word(arguments.what) + " " + shell_word(path));
+                  context.next_command({"ls", arguments.what, path}));
     if (entry == nullptr)
       return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
-                  "playfs ls -R " + shell_word(arguments.what));
+                  context.next_command({"ls", "-R", arguments.what}));
     PLAYFS_TRY(content::Blob blob, blob_of(*stack, FileRef{revision, path, entry}));
     auto content = whole(blob);
     if (!content) return fail(content.error().while_doing(path));

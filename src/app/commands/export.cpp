@@ -108,7 +108,7 @@ Result<UniqueFd> open_target(const std::string& path) {
 
 Result<ExitCode> export_revision(CommandContext& context, const ExportArguments& arguments) {
   PLAYFS_TRY(auto stack, context.open_client_stack());
-  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*stack, arguments.revision));
+  PLAYFS_TRY(RevisionTreePtr revision, find_revision(context, *stack, arguments.revision));
   std::string path = context.io.absolute(arguments.directory);
   PLAYFS_TRY(UniqueFd directory, open_target(path));
   stack->site().prefetch(revision);

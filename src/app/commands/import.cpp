@@ -37,7 +37,7 @@ Result<ImportTarget> target_of(CommandContext& context, runtime::ClientStack& st
                                const std::string& directory) {
   ImportTarget target;
   if (arguments.project) {
-    PLAYFS_TRY(Project project, find_project(stack, *arguments.project));
+    PLAYFS_TRY(Project project, find_project(context, stack, *arguments.project));
     return ImportTarget{project.id, project.name, project.latest_revision};
   }
   target.name = arguments.name ? *arguments.name : std::filesystem::path(directory).filename().string();
@@ -246,7 +246,7 @@ void tell(CommandContext& context, runtime::ClientStack& stack, const ImportArgu
           const ImportTarget& target, const publish::CommitResult& commit) {
   const std::string project = target.id.text();
   if (commit.outcome == publish::Outcome::branched) {
-    auto now = find_project(stack, project);
+    auto now = find_project(context, stack, project);
     const std::string head = now ? now->latest_revision.text() : target.head.text();
     tell_commit(context.out, commit,
                 "playfs export " + shell_word(head) + " OTHER, merge its changes into " +
@@ -277,7 +277,7 @@ Result<ExitCode> import(CommandContext& context, const ImportArguments& argument
   PLAYFS_TRY(auto stack, open_client_stack(context, mark));
   PLAYFS_TRY(ImportTarget target, target_of(context, *stack, arguments, directory));
   PLAYFS_TRY(auto origin, ImportOrigin::open(*stack, target.id, directory, mark));
-  PLAYFS_TRY(ImportBase base, base_of_import(*stack, target.id, target.head, origin.origin(), arguments.base));
+  PLAYFS_TRY(ImportBase base, base_of_import(context, *stack, target.id, target.head, origin.origin(), arguments.base));
   PLAYFS_TRY(std::string state, stack->state_directory());
   Import import(context, *stack, arguments, target, base,
                 state + "/imports/" + runtime::as_component(target.id.text() + "\n" + directory));

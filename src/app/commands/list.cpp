@@ -4,7 +4,6 @@
 #include "app/commands/commands.h"
 #include "app/lookup.h"
 #include "base/await.h"
-#include "base/shell.h"
 
 namespace playfs::app {
 
@@ -64,7 +63,9 @@ Result<ExitCode> list_projects(CommandContext& context, runtime::ClientStack& st
   const bool is_whole = stack.site().is_list_whole("projects");
   if (!is_whole)
     context.out.note("The list is incomplete: these are the newest " + std::to_string(items.size()) + " projects.");
-  if (items.empty()) context.out.note("No projects yet. Try: playfs init NAME, or playfs import DIR");
+  if (items.empty())
+    context.out.note("No projects yet. Try: " + safe(context.next_command({"init", "NAME"})) + ", or " +
+                     safe(context.next_command({"import", "DIR"})));
   JsonObject document{{"site", stack.source().text}, {"projects", std::move(items)}};
   if (!is_whole) document.append("more", true);
   context.out.document(std::move(document));
@@ -76,7 +77,7 @@ Result<ExitCode> list_projects(CommandContext& context, runtime::ClientStack& st
 Result<ExitCode> list(CommandContext& context, const ListArguments& arguments) {
   PLAYFS_TRY(auto stack, context.open_client_stack());
   if (arguments.what.empty()) return list_projects(context, *stack);
-  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*stack, arguments.what));
+  PLAYFS_TRY(RevisionTreePtr revision, find_revision(context, *stack, arguments.what));
   TreeListing listing{*stack, revision, arguments, {}};
   std::string path = normal_path(arguments.path);
   if (const FileEntry* file = revision->tree.file_at(path)) {
@@ -85,7 +86,7 @@ Result<ExitCode> list(CommandContext& context, const ListArguments& arguments) {
     PLAYFS_CHECK(list_directory(context, listing, path, *directory));
   } else {
     return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
-                "playfs ls -R " + shell_word(arguments.what));
+                context.next_command({"ls", "-R", arguments.what}));
   }
   context.out.document(JsonObject{{"site", stack->source().text},
                                   {"project", revision->revision.project.text()},

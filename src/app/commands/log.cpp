@@ -82,7 +82,7 @@ Result<ExitCode> log(CommandContext& context, const LogArguments& arguments) {
   std::string project;
   if (arguments.project) {
     PLAYFS_TRY(stack, context.open_client_stack());
-    PLAYFS_TRY(Project found, find_project(*stack, *arguments.project));
+    PLAYFS_TRY(Project found, find_project(context, *stack, *arguments.project));
     project = found.id.text();
     starts.add(found.latest_revision.text(), "head");
     if (starts.revisions.empty()) context.out.note("Nothing has been published yet.");

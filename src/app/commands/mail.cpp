@@ -11,7 +11,7 @@ namespace playfs::app {
 
 namespace {
 
-constexpr Noun kMail{"domain_mail", "mail", "playfs mail list"};
+constexpr Noun kMail{"domain_mail", "mail"};
 constexpr const char* kState = "state";
 
 JsonObject mail_document(const runtime::ClientStack& stack, const Record& mail) {
@@ -57,7 +57,8 @@ Result<ExitCode> mail_list(CommandContext& context, const LimitArguments& argume
   Listing listing{"domain_mail",
                   "mail",
                   {"kind", kState, "agent", "subject"},
-                  "No mail yet. Try: playfs mail send --kind question --subject SUBJECT -m TEXT",
+                  "No mail yet",
+                  {"mail", "send", "--kind", "question", "--subject", "SUBJECT", "-m", "TEXT"},
                   arguments.limit};
   listing.cell = [](const Record& mail, const std::string& column) {
     return column == kState ? state_of(mail) : text_of_field(mail, column);

@@ -70,7 +70,7 @@ class Delivery {
     const Json* thread = answered->fields.find("thread");
     if (thread == nullptr || thread->string() == nullptr || thread->string()->empty())
       return fail(ErrorCode::refused_input, "the message '" + parent + "' that the mail answers is in no thread",
-                  "playfs api GET /messages/" + percent_encode(parent));
+                  context_.next_command({"api", "GET", "/messages/" + percent_encode(parent)}));
     return Post{"messages", message_in(*thread->string(), parent)};
   }
 

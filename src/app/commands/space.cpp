@@ -10,7 +10,7 @@ namespace playfs::app {
 
 namespace {
 
-constexpr Noun kSpace{"spaces", "space", "playfs space list"};
+constexpr Noun kSpace{"spaces", "space"};
 
 JsonObject space_document(const runtime::ClientStack& stack, const Record& space) {
   return JsonObject{{"site", stack.source().text}, {"space", wire::encode_record(space)}};
@@ -54,7 +54,7 @@ Result<ExitCode> space_show(CommandContext& context, const SpaceShowArguments& a
 
 Result<ExitCode> space_list(CommandContext& context, const LimitArguments& arguments) {
   return print_listing(context,
-                       {"spaces", "spaces", {"name"}, "No spaces yet. Try: playfs space new NAME", arguments.limit});
+                       {"spaces", "spaces", {"name"}, "No spaces yet", {"space", "new", "NAME"}, arguments.limit});
 }
 
 }  // namespace playfs::app

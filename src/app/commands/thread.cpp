@@ -88,7 +88,8 @@ Result<ExitCode> thread_list(CommandContext& context, const ThreadListArguments&
   Listing listing{"threads",
                   "threads",
                   {"kind", "agent", "title"},
-                  "No threads. Try: playfs thread new TITLE --kind discussion -m TEXT",
+                  "No threads",
+                  {"thread", "new", "TITLE", "--kind", "discussion", "-m", "TEXT"},
                   arguments.limit};
   if (!arguments.kind.empty())
     listing.wanted = [&](const Record& thread) { return text_of_field(thread, "kind") == arguments.kind; };

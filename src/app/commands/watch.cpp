@@ -9,7 +9,9 @@
 #include <tuple>
 
 #include "app/commands/commands.h"
+#include "app/conversation.h"
 #include "app/json_fields.h"
+#include "app/lookup.h"
 #include "app/mount_status.h"
 #include "app/mounted.h"
 #include "base/fd.h"
@@ -85,27 +87,51 @@ void use(const MountedPlace& place, const WatchArguments& wanted, const std::str
     std::ignore = stat((place.mount_point + "/threads/" + *wanted.thread + "/thread.json").c_str(), &attributes);
 }
 
-/// The id becomes part of a path.
-Status check_id(const std::optional<std::string>& id, const char* what) {
-  if (!id || !why_not_a_component(*id)) return {};
-  return fail(ErrorCode::invalid_argument, std::string("'") + *id + "' is not the id of a " + what);
+/// The mount at `path`; with --site, it must be of that service.
+Result<MountedPlace> place_of(const CommandContext& context, const std::string& path) {
+  PLAYFS_TRY(auto place, find_mount(path));
+  std::string of_site;
+  if (context.settings.text_of(runtime::Settings::Layer::flag, "site")) {
+    PLAYFS_TRY(const runtime::Source site, context.source());
+    if (place && place->source == site.text) return std::move(*place);
+    of_site = " of " + site.text;
+  } else if (place) {
+    return std::move(*place);
+  }
+  return fail(ErrorCode::not_found, "watch follows a mount, and " + path + " is not in a mount" + of_site,
+              "playfs mount DIR, then playfs watch DIR; without a mount: " + context.next_command({"inbox", "--wait"}));
+}
+
+/// The same with ids, by which the mount calls things. They become part of paths.
+Result<WatchArguments> with_ids(CommandContext& context, const MountedPlace& place, WatchArguments wanted) {
+  if (!wanted.thread && !wanted.project) return wanted;
+  PLAYFS_TRY(const runtime::Source source, context.source(place.source));
+  PLAYFS_TRY(auto stack, context.open_client_stack(source));
+  if (wanted.thread) {
+    PLAYFS_TRY(const Record thread, find_record(context, *stack, kThread, *wanted.thread));
+    wanted.thread = thread.id;
+  }
+  if (wanted.project) {
+    PLAYFS_TRY(const Project project, find_project(context, *stack, *wanted.project));
+    wanted.project = project.id.text();
+  }
+  for (const auto& id : {wanted.thread, wanted.project})
+    if (id && why_not_a_component(*id)) return fail(ErrorCode::refused_input, "the id '" + *id + "' cannot be a name");
+  return wanted;
 }
 
 }  // namespace
 
-Result<ExitCode> watch(CommandContext& context, const WatchArguments& arguments) {
-  const std::string path = context.io.absolute(arguments.path);
-  PLAYFS_TRY(auto place, find_mount(path));
-  if (!place) return fail(ErrorCode::not_found, path + " is not in a playfs mount", "playfs mount DIR");
-  PLAYFS_CHECK(check_id(arguments.thread, "thread"));
-  PLAYFS_CHECK(check_id(arguments.project, "project"));
-  const std::string project = arguments.thread ? "" : arguments.project.value_or(place->project);
-  Events events(place->mount_point + (arguments.mentions ? "/inbox/messages.ndjson" : "/.playfs/events"));
+Result<ExitCode> watch(CommandContext& context, const WatchArguments& given) {
+  PLAYFS_TRY(const MountedPlace place, place_of(context, context.io.absolute(given.path)));
+  PLAYFS_TRY(const WatchArguments arguments, with_ids(context, place, given));
+  const std::string project = arguments.thread ? "" : arguments.project.value_or(place.project);
+  Events events(place.mount_point + (arguments.mentions ? "/inbox/messages.ndjson" : "/.playfs/events"));
   PLAYFS_CHECK(events.more());
-  context.out.note("Watching " + safe(place->mount_point) + ".");
+  context.out.note("Watching " + safe(place.mount_point) + ".");
   std::uint64_t printed = 0;
   for (;;) {
-    if (!arguments.mentions) use(*place, arguments, project);
+    if (!arguments.mentions) use(place, arguments, project);
     auto fresh = events.more();
     if (!fresh) {
       context.out.note("The mount has ended.");
@@ -121,7 +147,7 @@ Result<ExitCode> watch(CommandContext& context, const WatchArguments& arguments)
     }
     context.io.out.flush();
     if (!context.io.out) return ExitCode::failed;
-    const bool asks = arguments.mentions && !is_told_of_changes(place->mount_point);
+    const bool asks = arguments.mentions && !is_told_of_changes(place.mount_point);
     std::this_thread::sleep_for(asks ? std::chrono::milliseconds(kAskEvery) : kLookEvery);
   }
 }
