@@ -83,7 +83,9 @@ Result<std::optional<WallTime>> AccountService::request_code(const std::string& 
 Result<AccountService::NewKey> AccountService::verify_code(const std::string& email, const std::string& code) {
   auto answer = post(kVerifyCode, {{"email", email}, {"code", code}});
   // Services differ in how they say it.
-  const bool is_wrong = answer ? says_no(*answer) : answer.error().code == ErrorCode::invalid_argument;
+  const bool is_wrong =
+      answer ? says_no(*answer)
+             : answer.error().code == ErrorCode::invalid_argument || answer.error().code == ErrorCode::unauthorized;
   if (is_wrong) return fail(ErrorCode::unauthorized, "the code is wrong or has expired");
   if (!answer) return fail(std::move(answer).error());
   const Json* key = answer->find("apiKey");

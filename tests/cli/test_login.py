@@ -110,6 +110,7 @@ class Login(WithAccounts):
         error = json.loads(done.stdout)['error']
         self.assertEqual((done.returncode, error['code'], error['retryable']), (FORBIDDEN, 'unauthorized', False))
         self.assertIn('playfs login ann@example.org', error['hint'])
+        self.assertEqual(error['message'], 'the code is wrong or has expired')
         done = self.run_login('bob@example.org', entered='1\n2\n3\n4\n', check=False)
         self.assertEqual(done.returncode, FORBIDDEN, done.stderr)
         self.assertFalse(self.credentials().exists())
