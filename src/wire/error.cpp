@@ -87,7 +87,9 @@ Error decode_error(int http_status, std::string_view body, std::optional<std::st
   std::string said = printable(text("message"));
   if (said.empty()) said = printable(text("error"));
   error.message = fmt::format("{} (HTTP {}{}{})", words_for(error.code), http_status, said.empty() ? "" : ": ", said);
-  if (auto docs = printable(text("docs_url")); !docs.empty()) error.hint = "see " + docs;
+  if (error.code == ErrorCode::unauthorized) error.hint = "playfs login";
+  if (auto docs = printable(text("docs_url")); !docs.empty())
+    error.hint += (error.hint.empty() ? "see " : "; see ") + docs;
   error.retry_after = read_wait(fields.find("retry_after"));
   if (!error.retry_after && retry_after_header) error.retry_after = read_wait(*retry_after_header);
   return error;

@@ -37,6 +37,11 @@ TEST(DecodeError, KeepsWhatTheServiceSaid) {
   EXPECT_EQ(error.hint, "see https://d");
 }
 
+TEST(DecodeError, SaysHowToSignIn) {
+  EXPECT_EQ(decode_error(401, "", std::nullopt).hint, "playfs login");
+  EXPECT_EQ(decode_error(401, R"({"docs_url": "https://d"})", std::nullopt).hint, "playfs login; see https://d");
+}
+
 TEST(DecodeError, WaitsAreBoundedAndNeverShortened) {
   auto wait = [](std::string_view value) {
     return decode_error(429, R"({"retry_after":)" + std::string(value) + "}", std::nullopt).retry_after;
