@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -162,6 +163,18 @@ std::vector<std::string> mentions_in(std::string_view body) {
     rest.remove_prefix(letter.length);
   }
   return found;
+}
+
+std::vector<std::string> mentions_after_edit(std::vector<std::string> before, std::string_view old_body,
+                                             std::string_view body) {
+  std::vector<std::string> now = mentions_in(body);
+  const std::vector<std::string> were = mentions_in(old_body);
+  auto is_in = [](const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  std::erase_if(before, [&](const std::string& each) { return is_in(were, each) || is_in(now, each); });
+  std::move(before.begin(), before.end(), std::back_inserter(now));
+  return now;
 }
 
 }  // namespace playfs

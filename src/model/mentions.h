@@ -20,5 +20,9 @@ inline constexpr std::size_t kMaxMentionLength = 127;  ///< bytes, as in the com
 ///
 /// Nobody checks whether an agent of that name exists.
 std::vector<std::string> mentions_in(std::string_view body);
+/// Whom a message mentions after its text was edited: those in the text, and those of `before` who were mentioned
+/// besides the old text.
+std::vector<std::string> mentions_after_edit(std::vector<std::string> before, std::string_view old_body,
+                                             std::string_view body);
 
 }  // namespace playfs

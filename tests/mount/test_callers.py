@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What a crash left is sent again as the one who wrote it, whoever is signed in by then, or its text is kept in a file."""
+import errno
 import json
 import pathlib
 import re
@@ -171,6 +172,23 @@ class Callers(fixture.Fixture):
         (self.home / 'away').rename(self.home / 'back')
         self.resumed()
         self.assertEqual([message['body'] for message in self.messages()], ['precious'])
+
+    def test_mail_is_its_author_s_to_change(self):
+        self.sign_in()
+        top = self.mount(self.proxy.url).directory
+        (top / 'mail/new').write_text('{"subject": "Limits", "body": "May I send mroe?"}')
+        mail = json.loads((top / 'mail/new').read_text())['id']
+        (top / f'mail/{mail}.json').write_text('{"body": "May I send more?"}')
+        now = self.api.get('domain_mail', mail)
+        self.assertEqual((now['subject'], now['body']), ('Limits', 'May I send more?'))
+        self.assertEqual(json.loads((top / f'mail/{mail}.json').read_text()), now)
+        # What the service leaves to the steward, and what others write.
+        other = self.mount(self.proxy.url, who='bob').directory
+        for place, change in ((top, '{"owner_reply": "Yes."}'), (other, '{"body": "mine"}')):
+            with self.assertRaises(PermissionError) as problem:
+                (place / f'mail/{mail}.json').write_text(change)
+            self.assertEqual(problem.exception.errno, errno.EACCES)
+        self.assertEqual(self.api.get('domain_mail', mail), now)
 
 
 if __name__ == '__main__':

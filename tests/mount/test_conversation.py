@@ -150,6 +150,30 @@ class Forms(Conversation):
         self.tells('agents/new', 'already_exists')
         self.assertEqual(len(self.api.all('agents')), 1)
 
+    def test_an_outcome_without_an_answer_says_what_to_do(self):
+        reply = self.top / 'threads' / self.thread() / 'reply'
+
+        def outcome(fate):
+            self.proxy.fate = lambda request: fate if request.startswith('POST') else None
+            reply.write_text('hello')
+            return json.loads(reply.read_text())['error']
+
+        lost = outcome('lose reply')
+        self.assertIn('may have arrived: write the same text again, and it is sent once', lost['hint'])
+        self.assertNotIn('retry_after_s', lost)
+        self.tells('/reply', 'write the same text again')
+        limited = outcome((429, json.dumps({'error': 'no', 'code': 'rate_limited', 'retry_after': 3600,
+                                            'docs_url': 'https://example.org/limits'})))
+        self.assertEqual((limited['code'], limited['retry_after_s']), ('rate_limited', 3600))
+        self.assertRegex(limited['hint'], r'wait, then write the same text again.*; see https://example.org/limits')
+
+    def test_an_outcome_of_one_who_is_not_signed_in_says_how_to(self):
+        no = (401, json.dumps({'error': 'no', 'code': 'unauthorized'}))
+        self.proxy.fate = lambda request: no if request.startswith('POST') else None
+        new = self.top / 'spaces/new'
+        new.write_text('workshop')
+        self.assertEqual(json.loads(new.read_text())['error']['hint'], 'playfs login')
+
     def hang(self, collection):
         """New records of the collection get no answer until set_hanging(None)."""
         self.proxy.set_hanging(lambda path: path.endswith('/' + collection))
@@ -533,6 +557,54 @@ class Records(Conversation):
         now = self.api.get('agents', ada['id'])
         self.assertEqual(now, {**ada, 'about': 'new', 'updated_at': now['updated_at']})
 
+    def test_the_mentions_of_an_edited_message_follow_its_text(self):
+        thread = self.thread()
+        message = self.message(thread, 'for @bob', mentions=['bob', 'eve'])
+        file = self.top / f'threads/{thread}/messages/{message}.json'
+        copy = self.home / 'copy.json'
+        for change, mentions in (
+                ('echo \'{"body": "please look @carl"}\' >', ['carl', 'eve']),  # eve was mentioned besides the text
+                (f'sed s/carl/dora/ {file} > {copy}; cat {copy} >', ['dora', 'eve']),
+                ('echo \'{"body": "@ada", "mentions": "bob"}\' >', ['bob']),
+                ('echo \'{"body": "@ada again", "mentions": ["bob"]}\' >', ['bob']),
+                (f'jq \'.body = "@ada, too" | .mentions = []\' {file} > {copy}; cat {copy} >', []),
+                ('echo \'{"links": "https://example.org/"}\' >', [])):
+            with self.subTest(change):
+                if 'jq' in change and not shutil.which('jq'):
+                    self.skipTest('jq is missing')
+                self.shell(f'{change} {file}')
+                self.assertEqual(self.api.get('messages', message)['mentions'], mentions)
+        self.assertEqual(self.api.get('messages', message)['links'], ['https://example.org/'])
+
+    def test_messages_threads_and_mail_keep_their_form(self):
+        thread, other = self.thread(), self.thread('Other')
+        message, elsewhere = self.message(thread, 'old'), self.message(other, 'elsewhere')
+        mail = self.api.create('domain_mail', agent='ann', kind='question', subject='s', body='b')['id']
+        before = [self.api.all(collection) for collection in ('threads', 'messages', 'domain_mail')]
+        of_message, of_thread, of_mail = (f'threads/{thread}/messages/{message}.json', f'threads/{thread}/thread.json',
+                                          f'mail/{mail}.json')
+        for path, change, why in (
+                (of_message, {'bodi': 'x'}, 'no field'), (of_message, {'body': None}, 'must be a text'),
+                (of_message, {'body': ['x']}, 'must be a text'), (of_message, {'agent': None}, 'must be a text'),
+                (of_message, {'mentions': [1]}, 'list of texts'), (of_message, {'links': None}, 'list of texts'),
+                (of_message, {'thread': other}, 'stays in its thread'),
+                (of_message, {'thread': None}, 'stays in its thread'),
+                (of_message, {'parent': elsewhere}, 'must be a message of this thread'),
+                (of_thread, {'titel': 'x'}, 'no field'), (of_thread, {'title': None}, 'must be a text'),
+                (of_thread, {'body': 'x'}, 'no field'), (of_mail, {'subjekt': 'x'}, 'no field'),
+                (of_mail, {'body': None}, 'must be a text')):
+            with self.subTest(path=path, change=change):
+                self.refused(errno.EINVAL, lambda path=path, change=change: (self.top / path).write_text(json.dumps(change)))
+                self.tells(path, why)
+        self.assertEqual([self.api.all(collection) for collection in ('threads', 'messages', 'domain_mail')], before)
+        # What another client has given them may be changed, and so may what agents and spaces have.
+        odd = self.message(thread, 'old', mood='calm')
+        self.shell(f'echo \'{{"mood": "glad", "thread": "{thread}"}}\' > threads/{thread}/messages/{odd}.json')
+        self.assertEqual(self.api.get('messages', odd)['mood'], 'glad')
+        second = self.message(thread, 'second')
+        self.shell(f'echo \'{{"parent": "{message}"}}\' > threads/{thread}/messages/{second}.json')
+        self.assertEqual(self.api.get('messages', second)['parent'], message)
+
     def test_what_the_service_refuses_has_its_errno(self):
         self.api.create('agents', handle='ada', about='old')
         for status, code, number in ((403, 'forbidden', errno.EACCES), (429, 'rate_limited', errno.EAGAIN)):
@@ -551,8 +623,19 @@ class Records(Conversation):
 
     def test_what_only_its_owner_changes_says_so(self):
         mail = self.api.create('domain_mail', agent='ann', kind='question', subject='s', body='b')['id']
-        self.refused(errno.EPERM, lambda: os.truncate(self.top / f'mail/{mail}.json', 0))
-        self.tells(f'mail/{mail}.json', 'only the steward')
+        self.refused(errno.EACCES, lambda: (self.top / f'mail/{mail}.json').write_text('{"subject": "t"}'))
+        self.tells(f'mail/{mail}.json', 'only the owner', 'playfs login')
+
+    def test_a_change_without_an_answer_says_what_to_do(self):
+        self.api.create('agents', handle='ada', about='old')
+        for fate, number, parts in (
+                ('lose reply', errno.EHOSTUNREACH, ('may have arrived', 'read the file')),
+                ((429, json.dumps({'error': 'no', 'code': 'rate_limited', 'retry_after': 3600})), errno.EAGAIN,
+                 ('write the change again', '"retry_after_s": 3600'))):
+            self.proxy.fate = lambda request, fate=fate: fate if request.startswith('PATCH') else None
+            text = json.dumps({'about': os.strerror(number)})
+            self.refused(number, lambda text=text: (self.top / 'agents/ada.json').write_text(text))
+            self.tells('agents/ada.json', *parts)
 
     def test_a_slow_writer_keeps_nobody_from_the_record(self):
         ada = self.api.create('agents', handle='ada', about='old')

@@ -36,11 +36,9 @@ Result<ExitCode> correct(CommandContext& context, runtime::ClientStack& stack, c
     return fail(ErrorCode::permission_denied, "the message is by '" + author + "', not by '" + agent + "'",
                 context.next_command({"post", thread.id, "--reply-to", message.id}));
   PLAYFS_TRY(WrittenText written, WrittenText::get(context, arguments.body, kExplanation));
-  // Mentions that the old text does not have were given besides it: they stay.
-  std::vector<std::string> mentions = words_of(message.fields, "mentions");
-  for (const std::string& old : mentions_in(text_of(message.fields, "body"))) std::erase(mentions, old);
-  mentions.insert(mentions.end(), arguments.mentions.begin(), arguments.mentions.end());
-  JsonObject fields{{"body", written.text()}, {"mentions", united(mentions_in(written.text()), mentions)}};
+  const std::vector<std::string> mentions =
+      mentions_after_edit(words_of(message.fields, "mentions"), text_of(message.fields, "body"), written.text());
+  JsonObject fields{{"body", written.text()}, {"mentions", united(mentions, arguments.mentions)}};
   if (!arguments.links.empty()) fields.set("links", united(arguments.links));
   if (arguments.dry_run) {
     written.discard();

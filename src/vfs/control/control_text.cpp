@@ -85,10 +85,12 @@ std::string_view name_of(stage::ChangeKind kind) {
 }
 
 Json error_json(const Error& error) {
-  return JsonObject{{"code", Json(name_of(error.code))},
+  JsonObject fields{{"code", Json(name_of(error.code))},
                     {"message", error.message},
                     {"hint", error.hint},
                     {"retryable", is_transient(error.code)}};
+  if (error.retry_after) fields.append("retry_after_s", std::int64_t{error.retry_after->count()});
+  return fields;
 }
 
 std::string error_document(const Error& error) {

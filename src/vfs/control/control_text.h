@@ -26,8 +26,9 @@ std::string_view name_of(Outcome outcome);
 std::string_view name_of(Phase phase);
 std::string_view name_of(stage::ChangeKind kind);
 
-/// {"error": {code, message, hint, retryable}}.
+/// {code, message, hint, retryable, retry_after_s}, the last one only if it is known.
 Json error_json(const Error& error);
+/// {"error": …}.
 std::string error_document(const Error& error);
 /// Shown when a process reads a request that it is still writing itself.
 std::string unfinished_document();

@@ -3,6 +3,7 @@
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/handles.h"
+#include "vfs/control/record_fields.h"
 #include "vfs/control/requests.h"
 #include "vfs/mount.h"
 #include "wire/json.h"
@@ -52,7 +53,7 @@ void OwnChanges::set(Record record) {
   record_ = std::move(record);
 }
 
-Result<JsonObject> changed_fields(const Record& before, const std::string& written) {
+Result<JsonObject> changed_fields(const std::string& collection, const Record& before, const std::string& written) {
   auto json = wire::parse_json(written);
   if (!json || !json->object())
     return fail(ErrorCode::invalid_argument,
@@ -62,8 +63,10 @@ Result<JsonObject> changed_fields(const Record& before, const std::string& writt
   if (is_dry)
     return fail(ErrorCode::invalid_argument, "a record's file takes no \"dry_run\"; nothing was sent",
                 "leave it out to make the change: the fields that differ from what the file shows are sent at once");
+  bool is_copy = false;
   for (const char* spelling : {"updated_at", "updatedAt"}) {
     const Json* version = document.find(spelling);
+    is_copy = is_copy || version;
     if (version && version->string() && *version->string() != before.updated_at)
       return fail(
           ErrorCode::stale, "the record has changed since it was read; read it again",
@@ -77,6 +80,10 @@ Result<JsonObject> changed_fields(const Record& before, const std::string& writt
     const Json* was = before.fields.find(name);
     if (!was || *was != value) changed.append(name, value);
   }
+  PLAYFS_CHECK(check_change(collection, before, changed));
+  // A copy of the record has its mentions, too: there they say something only if they were edited.
+  const bool are_said = changed.find("mentions") || (after.fields.find("mentions") && !is_copy);
+  if (collection == "messages" && changed.find("body") && !are_said) add_mentions(before, changed);
   return changed;
 }
 
@@ -90,7 +97,7 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
     PLAYFS_AWAIT(const std::string was, repeat([&] { return shown.text.read(mount, op, 0, content::kParsedAtOnce); }));
     PLAYFS_CO_TRY(before, decode(was));
   }
-  PLAYFS_CO_TRY(JsonObject changed, changed_fields(*before, text));
+  PLAYFS_CO_TRY(JsonObject changed, changed_fields(shown.collection, *before, text));
   if (changed.empty()) co_return RequestAnswer{std::string(), false};
   if (shown.collection == "projects" && changed.find(kHead))
     co_return fail(ErrorCode::invalid_argument, "latest_revision is moved by commits; nothing was changed",
@@ -99,6 +106,8 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
     co_return fail(ErrorCode::record_too_large, "the change is larger than a record may be; nothing was changed");
   if (shown.collection == "agents")
     PLAYFS_AWAIT_CHECK(check_handle_is_free(mount, op, text_field(changed, "handle"), shown.id));
+  if (shown.collection == "messages")
+    PLAYFS_AWAIT_CHECK(check_parent(mount, op, text_field(changed, "parent"), text_field(before->fields, "thread")));
   auto patching = patch(mount, shown.collection, shown.id, changed);
   Result<Record> answered = co_await patching;
   if (!answered) {
@@ -107,7 +116,12 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
       for (const auto& [name, value] : changed) before->fields.erase(name);
       own->set(*std::move(before));
     }
-    co_return fail(std::move(answered).error());
+    Error error = with_advice(std::move(answered).error(),
+                              "the change may have arrived: read the file, and write it again if it has not",
+                              "wait, then write the change again");
+    if (shown.collection == "domain_mail" && error.code == ErrorCode::permission_denied && error.hint.empty())
+      error.hint = "its author can change it, signed in as when it was sent (playfs login), and so can the steward";
+    co_return fail(std::move(error));
   }
   const Record record = *std::move(answered);
   own->set(record);

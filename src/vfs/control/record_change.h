@@ -45,7 +45,7 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
 
 /// What a PATCH has to say to make `written` of `before`. Ignores what only the service sets (id, created_at,
 /// updated_at, status). Fails with `stale` if `written` is a copy of another version, and for a dry run: the file shows
-/// the record, so it has no place for a plan.
-Result<JsonObject> changed_fields(const Record& before, const std::string& written);
+/// the record, so it has no place for a plan. Of a message with another body, the mentions follow it.
+Result<JsonObject> changed_fields(const std::string& collection, const Record& before, const std::string& written);
 
 }  // namespace playfs::vfs

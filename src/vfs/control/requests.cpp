@@ -169,6 +169,8 @@ Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> reque
       if (error.code == ErrorCode::interrupted || (request->is_resumed && is_undecided(error)))
         co_return fail(std::move(error));
       // A refusal does not prove that an earlier attempt did not arrive: who repeats the request repeats its keys.
+      error = with_advice(std::move(error), "it may have arrived: write the same text again, and it is sent once",
+                          "wait, then write the same text again: it is sent once");
       // Whoever wrote a resumed one does not see this error: RequestJournal::give_up() keeps its text first.
       if (!request->is_resumed || request->is_joined) {
         request->is_told = true;
@@ -337,6 +339,14 @@ void resume_requests(Mount& mount) {
     for (const auto& [path, file] : files) resume(mount, file);
   };
   mount.disk().post(std::move(find));
+}
+
+Error with_advice(Error error, const std::string& lost, const std::string& later) {
+  const Reached reached = traits_of(error.code).reached;
+  if (reached == Reached::decision || reached == Reached::nobody) return error;
+  const std::string& advice = error.code == ErrorCode::rate_limited ? later : lost;
+  error.hint = advice + (error.hint.empty() ? "" : "; " + error.hint);
+  return error;
 }
 
 void set_default_agent(const Mount& mount, JsonObject& body) {

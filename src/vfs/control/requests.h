@@ -53,6 +53,10 @@ Async<RequestAnswer> create_thread(Mount& mount, OperationPtr op, std::string pa
 /// Sends what an earlier mount left unfinished, in the background.
 void resume_requests(Mount& mount);
 
+/// The error with what the writer can do about it, if the service has not decided: `lost`, since what was written may
+/// have arrived, or `later`, since there were too many requests.
+Error with_advice(Error error, const std::string& lost, const std::string& later);
+
 /// Sets the author if the body names none.
 void set_default_agent(const Mount& mount, JsonObject& body);
 

@@ -67,8 +67,8 @@ CollectionView mail_view() {
            {"kind",
             "feedback, question, idea, capability-request, bug-report or playground-request (default: feedback)"}},
       .example = R"({"kind": "question", "subject": "Limits", "body": "May I send more?"})",
-      .corrected = "only the steward can change it"};
-  return {"domain_mail", false, false, &form, "only the steward of the site can change mail"};
+      .corrected = "its author, when signed in, can change it by writing JSON to mail/ID.json"};
+  return {"domain_mail", false, false, &form, nullptr};
 }
 
 CollectionView spaces_view() {

@@ -18,7 +18,8 @@ struct CollectionView {
   bool by_handle = false;      ///< name files by handle if the record has one
   const Form* form = nullptr;  ///< what `new` accepts; nullptr: there is no `new`
   /// Why the files cannot be changed by writing to them; nullptr: they can.
-  const char* fixed = "records/ shows records as they are: change them in agents/, threads/, spaces/ and projects/";
+  const char* fixed =
+      "records/ shows records as they are: change them in agents/, threads/, mail/, spaces/ and projects/";
 };
 
 /// The collections that the mount can write to.

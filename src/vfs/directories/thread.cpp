@@ -4,10 +4,10 @@
 #include <iterator>
 
 #include "mail/address.h"
-#include "model/mentions.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/letters.h"
+#include "vfs/control/record_fields.h"
 #include "vfs/control/requests.h"
 #include "vfs/control/thread_text.h"
 #include "vfs/directories/record_names.h"
@@ -44,20 +44,6 @@ content::Reduce shown_in(const std::string& name) {
 
 }  // namespace
 
-Status complete_message(JsonObject& message) {
-  const Json* body = message.find("body");
-  if (!body || !body->string()) return fail(ErrorCode::invalid_argument, "\"body\" must be a text");
-  if (const Json* parent = message.find("parent"); parent && !parent->string())
-    return fail(ErrorCode::invalid_argument, "\"parent\" must be the id of a message");
-  Json::Array mentions;
-  for (std::string& handle : mentions_in(*body->string())) mentions.emplace_back(std::move(handle));
-  if (!message.find("parent")) message.set("parent", "");
-  if (!message.find("mentions")) message.set("mentions", std::move(mentions));
-  if (!message.find("links")) message.set("links", Json::Array());
-  PLAYFS_CHECK(make_list(message, "mentions"));
-  return make_list(message, "links");
-}
-
 ThreadDirectory::ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)
     : GrowingDirectory(mount, std::move(parent), std::move(name), {kForPeople, "messages.ndjson", kMbox}, {"messages"},
                        thread),
@@ -92,15 +78,7 @@ Async<RequestAnswer> ThreadDirectory::reply(OperationPtr op, std::string text) {
   set_default_agent(mount(), body);
   body.set("thread", thread_);
   PLAYFS_CO_CHECK(complete_message(body));
-  if (const std::string parent = text_field(body, "parent"); !parent.empty()) {
-    auto reading = repeat([&] { return known_part(mount(), op, "messages", parent, text_of_record); });
-    const Result<RecordPartPtr> part = co_await reading;
-    const bool is_absent = !part && part.error().code == ErrorCode::not_found;
-    if (!part && !is_absent) co_return fail(part.error());
-    if (is_absent || text_field((*part)->record.fields, "thread") != thread_)
-      co_return fail(ErrorCode::invalid_argument, "\"parent\" must be a message of this thread; nothing was sent",
-                     "the ids are the names of the files in messages/, without \".json\"");
-  }
+  PLAYFS_AWAIT_CHECK(check_parent(mount(), op, text_field(body, "parent"), thread_));
   auto created = create_record(mount(), op, path_below("reply"), "messages", std::move(body));
   co_return co_await created;
 }

@@ -62,7 +62,4 @@ class MessagesDirectory final : public VirtualDirectory {
   DerivedNames derived_;
 };
 
-/// Checks what a message says, and sets what messages have and its author left out.
-Status complete_message(JsonObject& message);
-
 }  // namespace playfs::vfs

@@ -8,6 +8,7 @@
 #include "model/kinds.h"
 #include "model/path.h"
 #include "vfs/control/control_text.h"
+#include "vfs/control/record_fields.h"
 #include "vfs/control/requests.h"
 #include "vfs/directories/links.h"
 #include "vfs/directories/record_names.h"

@@ -52,6 +52,12 @@ TEST(Mentions, AreNotInCodeOrQuotes) {
     EXPECT_EQ(mentions_in(body), Handles{"ada"}) << body;
 }
 
+TEST(Mentions, OfAnEditedTextKeepWhoWasMentionedBesidesIt) {
+  EXPECT_EQ(mentions_after_edit({"ada", "eve"}, "@ada", "@bob"), (Handles{"bob", "eve"}));
+  EXPECT_EQ(mentions_after_edit({"ada", "eve"}, "@ada", "@eve"), (Handles{"eve"}));
+  EXPECT_EQ(mentions_after_edit({}, "@ada", "@ada"), (Handles{"ada"}));
+}
+
 TEST(Mentions, AreBounded) {
   std::string many;
   for (int i = 0; i < 200; ++i) many += "@a" + std::to_string(i) + " ";

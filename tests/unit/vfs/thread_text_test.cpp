@@ -51,22 +51,44 @@ TEST(ThreadText, ALineIsNeverLong) {
 TEST(RecordChange, OnlyWhatDiffersIsSent) {
   const std::string text = R"({"id": "r", "created_at": "t", "updated_at": "u", "a": 1, "b": {"c": [1]}, "d": "x"})";
   const Record shown{"r", "t", "u", "", {{"a", 1}, {"b", JsonObject{{"c", Json::Array{1}}}}, {"d", "x"}}};
-  EXPECT_EQ(changed_fields(shown, text).value(), JsonObject());
-  EXPECT_EQ(changed_fields(shown, R"({"a": 1, "d": "y", "b": {"c": [1]}, "e": null})").value(),
+  EXPECT_EQ(changed_fields("agents", shown, text).value(), JsonObject());
+  EXPECT_EQ(changed_fields("agents", shown, R"({"a": 1, "d": "y", "b": {"c": [1]}, "e": null})").value(),
             (JsonObject{{"d", "y"}, {"e", nullptr}}));
-  EXPECT_EQ(changed_fields(shown, R"({"id": "z", "created_at": "u", "updated_at": 1, "status": "s"})").value(),
-            JsonObject());
-  EXPECT_EQ(changed_fields(shown, "[1]").error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(changed_fields(shown, "{\"a\": }").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(
+      changed_fields("agents", shown, R"({"id": "z", "created_at": "u", "updated_at": 1, "status": "s"})").value(),
+      JsonObject());
+  EXPECT_EQ(changed_fields("agents", shown, "[1]").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(changed_fields("agents", shown, "{\"a\": }").error().code, ErrorCode::invalid_argument);
 }
 
 TEST(RecordChange, ACopyOfAnotherVersionIsRefused) {
   const Record shown{"r", "t", "u", "", {{"a", 1}}};
   for (const char* version : {"updated_at", "updatedAt"}) {
     const std::string rest = std::string(R"({"a": 2, ")") + version + R"(": )";
-    EXPECT_EQ(changed_fields(shown, rest + R"("u"})").value(), (JsonObject{{"a", 2}}));
-    EXPECT_EQ(changed_fields(shown, rest + R"("earlier"})").error().code, ErrorCode::stale);
+    EXPECT_EQ(changed_fields("agents", shown, rest + R"("u"})").value(), (JsonObject{{"a", 2}}));
+    EXPECT_EQ(changed_fields("agents", shown, rest + R"("earlier"})").error().code, ErrorCode::stale);
   }
+}
+
+TEST(RecordChange, ThePlanOfAChangeIsRefused) {
+  const Record shown{"r", "t", "u", "", {{"a", 1}}};
+  EXPECT_EQ(changed_fields("agents", shown, R"({"a": 2, "dry_run": true})").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(changed_fields("agents", shown, R"({"a": 2, "dry_run": false})").value(), (JsonObject{{"a", 2}}));
+}
+
+TEST(RecordChange, MentionsFollowTheTextUnlessTheyAreSaid) {
+  const Record shown{"r", "t", "u", "", {{"body", "@a"}, {"mentions", Json::Array{"a", "b"}}}};
+  auto mentions = [&](const std::string& written) {
+    const auto changed = changed_fields("messages", shown, written);
+    const Json* found = changed->find("mentions");
+    return found ? *found : Json();
+  };
+  EXPECT_EQ(mentions(R"({"body": "@c"})"), Json(Json::Array{"c", "b"}));
+  EXPECT_EQ(mentions(R"({"body": "@c", "mentions": ["a", "b"]})"), Json());
+  EXPECT_EQ(mentions(R"({"body": "@c", "mentions": ["a", "b"], "updated_at": "u"})"), Json(Json::Array{"c", "b"}));
+  EXPECT_EQ(mentions(R"({"body": "@c", "mentions": [], "updated_at": "u"})"), Json(Json::Array()));
+  EXPECT_EQ(mentions(R"({"body": "@a, hello"})"), Json());
+  EXPECT_EQ(mentions(R"({"links": []})"), Json());
 }
 
 TEST(RecordNames, ATitleIsALinkOrNone) {
