@@ -1,12 +1,9 @@
 #include "content/inbox.h"
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_set>
 #include <utility>
 
-#include "base/fd.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "content/inbox_marks.h"
 #include "content/record_line.h"
@@ -20,14 +17,8 @@ constexpr const char* kLine = "line";
 constexpr std::size_t kAtOnce = 256;
 /// Messages whose thread is not listed are looked at again with each list, since it may be mine; of more nobody does.
 constexpr std::size_t kMostWaiting = 100;
-/// So few are looked at again by the next process.
-constexpr std::size_t kSaveAfter = 100;
-/// Of each collection; older records are looked at again by the next process.
-constexpr std::size_t kMostSaved = 20'000;
-constexpr std::size_t kLongestIndex = 16 << 20;
 /// Records that are forgotten at once, after they have left the lists.
 constexpr std::size_t kSpare = 10'000;
-constexpr std::string_view kHeader = "playfs-inbox 1 ";
 
 /// What decides whether it is for somebody, and its line.
 Reduced seen_by_inbox(Record record) {
@@ -49,27 +40,6 @@ std::string text_in(const Record& record, std::string_view name) {
   const Json* value = record.fields.find(name);
   const std::string* text = value ? value->string() : nullptr;
   return text ? *text : std::string();
-}
-
-/// The next word of a line.
-std::string_view next_word(std::string_view& line) {
-  const std::size_t end = std::min(line.find(' '), line.size());
-  const std::string_view word = line.substr(0, end);
-  line.remove_prefix(std::min(end + 1, line.size()));
-  return word;
-}
-
-std::optional<std::int64_t> number(std::string_view word) {
-  std::int64_t value = 0;
-  const auto [rest, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (problem != std::errc() || rest != word.data() + word.size()) return std::nullopt;
-  return value;
-}
-
-ForMe why_of(std::string_view name) {
-  for (const ForMe why : {ForMe::mention, ForMe::reply, ForMe::own_thread, ForMe::answer})
-    if (playfs::name_of(why) == name) return why;
-  return ForMe::no;
 }
 
 }  // namespace
@@ -237,8 +207,7 @@ void Inbox::load() {
     MutexLock lock(mutex_);
     if (is_loaded_) return;
   }
-  Saved saved;
-  if (auto text = read_file(path_, kLongestIndex)) saved = parsed(*text);
+  Saved saved = read_saved().value_or(Saved());
   std::stable_sort(saved.entries.begin(), saved.entries.end(),
                    [](const Entry& a, const Entry& b) { return a.at < b.at; });
   // The newest lines; records that the cache has lost since are looked at again.
@@ -263,67 +232,6 @@ void Inbox::load() {
   for (Entry& each : saved.entries)
     if (!places_.contains(each.id)) add_entry(std::move(each));
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) add_line(*line);
-}
-
-Inbox::Saved Inbox::parsed(std::string_view text) const {
-  Saved saved;
-  const std::string header = std::string(kHeader) + percent_encode(me_) + "\n";
-  if (!text.starts_with(header) || !text.ends_with('\n')) return saved;
-  for (text.remove_prefix(header.size()); !text.empty();) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(line.size() + 1);
-    const std::string_view kind = next_word(line), of = next_word(line);
-    const auto time = number(next_word(line));
-    const std::string_view flags = next_word(line);
-    auto id = percent_decode(line);
-    if (!time || !id) continue;
-    for (const Collection collection : {messages, threads, mail}) {
-      if (of != name_of(collection)) continue;
-      if (kind == "looked")
-        saved.looked[collection][*id] = {*time, flags.find('m') != flags.npos, flags.find('@') != flags.npos};
-      else if (const ForMe why = why_of(flags); kind == "entry" && why != ForMe::no)
-        saved.entries.push_back({name_of(collection), *id, {*time}, why, 0});
-    }
-  }
-  return saved;
-}
-
-bool Inbox::is_to_be_saved() const {
-  MutexLock lock(mutex_);
-  return unsaved_ >= kSaveAfter && taken_.messages;
-}
-
-Status Inbox::save() {
-  std::string text = std::string(kHeader) + percent_encode(me_) + "\n";
-  {
-    MutexLock lock(mutex_);
-    unsaved_ = 0;
-    for (const auto& [collection, list] :
-         {std::pair(messages, taken_.messages), std::pair(threads, taken_.threads), std::pair(mail, taken_.mail)}) {
-      const std::size_t most = list ? std::min(list->size(), kMostSaved) : 0;
-      for (std::size_t at = 0; at < most; ++at) {
-        auto found = looked_[collection].find((*list)[at].id);
-        if (found == looked_[collection].end() || found->second.is_gone) continue;
-        const Looked& looked = found->second;
-        text += std::string("looked ") + name_of(collection) + ' ' + std::to_string(looked.updated) + ' ' +
-                (looked.is_mine ? "m" : "-") + (looked.mentions_me ? "@" : "-") + ' ' + percent_encode(found->first) +
-                '\n';
-      }
-    }
-    for (const auto& [position, entry] : entries_)
-      text += "entry " + entry.collection + ' ' + std::to_string(entry.at.nanoseconds) + ' ' +
-              std::string(playfs::name_of(entry.why)) + ' ' + percent_encode(entry.id) + '\n';
-  }
-  PLAYFS_CHECK(make_private_directory(directory_));
-  return write_file_atomically(path_, text);
-}
-
-Status Inbox::save_before_mark() {
-  {
-    MutexLock lock(mutex_);
-    if (unsaved_ == 0) return {};
-  }
-  return save();
 }
 
 std::vector<Inbox::Entry> Inbox::entries() const {

@@ -58,6 +58,8 @@ class Inbox {
   void is_gone(const Missing& record) PLAYFS_EXCLUDES(mutex_);
   /// Whether much has been looked at that no file has yet.
   [[nodiscard]] bool is_to_be_saved() const PLAYFS_EXCLUDES(mutex_);
+  /// Adds what was looked at to the file, in which other processes keep what they have looked at: of each record the
+  /// later version counts. Errors: busy, if another process keeps it locked.
   [[nodiscard]] Status save() PLAYFS_EXCLUDES(mutex_);
   /// To be called before an entry is marked: saves it, if the file does not have all that was looked at. Otherwise an
   /// edit that brings it here again would, after a crash, pass for the version that was marked.
@@ -95,8 +97,12 @@ class Inbox {
   static const char* name_of(Collection collection);
 
   void load() PLAYFS_EXCLUDES(mutex_);
-  /// Nothing, if the file is not readable or another agent's.
+  /// What the file has; nothing, if there is none, or it is damaged or another agent's.
+  [[nodiscard]] Result<Saved> read_saved() const;
   [[nodiscard]] Saved parsed(std::string_view text) const;
+  [[nodiscard]] std::string text_of(const Saved& saved) const;
+  /// Adds to `saved` what it lacks, or has of an earlier version.
+  void merge_into(Saved& saved) const PLAYFS_REQUIRES(mutex_);
   /// What is to be looked at, oldest first.
   [[nodiscard]] std::vector<Work> work_of(Collection collection, const ListPtr& list) const PLAYFS_EXCLUDES(mutex_);
   /// Returns false if it was stopped.

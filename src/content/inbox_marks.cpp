@@ -24,7 +24,7 @@ constexpr std::size_t kLongestJournal = 16 << 20;
 /// Lines that count no more, before the file is replaced by a shorter one.
 constexpr std::size_t kSpareLines = 1'000;
 constexpr std::size_t kNameDigits = 32;
-/// A writer holds the lock for two syncs of a small file.
+/// A writer holds the lock for a few syncs of a file of at most some megabytes.
 constexpr std::chrono::seconds kLockPatience{5};
 constexpr std::chrono::milliseconds kLockAgain{5};
 
@@ -99,19 +99,24 @@ bool InboxMarks::is_seen(const std::string& id, WallTime at) const {
   return found != seen_.end() && found->second >= at.nanoseconds;
 }
 
-Result<UniqueFd> InboxMarks::lock() {
-  PLAYFS_CHECK(make_private_directory(directory_));
-  UniqueFd file(::open((directory_ + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) return fail(error_from_errno(errno, "open " + directory_ + "/lock"));
+Result<UniqueFd> lock_inboxes(const std::string& directory) {
+  UniqueFd file(::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) return fail(error_from_errno(errno, "open " + directory + "/lock"));
   const auto end = std::chrono::steady_clock::now() + kLockPatience;
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return fail(error_from_errno(errno, "lock " + directory_));
+    if (errno != EWOULDBLOCK && errno != EINTR) return fail(error_from_errno(errno, "lock " + directory));
     if (std::chrono::steady_clock::now() > end)
-      return fail(ErrorCode::busy, "another process keeps the marks of the inbox locked", "try again");
+      return fail(ErrorCode::busy, "another process keeps the inbox locked", "try again");
     std::this_thread::sleep_for(kLockAgain);
   }
-  PLAYFS_CHECK(refresh());
   return file;
+}
+
+Result<UniqueFd> InboxMarks::lock() {
+  PLAYFS_CHECK(make_private_directory(directory_));
+  PLAYFS_TRY(UniqueFd locked, lock_inboxes(directory_));
+  PLAYFS_CHECK(refresh());
+  return locked;
 }
 
 Status InboxMarks::append(const std::string& line) {

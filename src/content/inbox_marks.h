@@ -25,6 +25,10 @@ namespace playfs::content {
 /// Where a state directory has what is kept of inboxes; beside the work trees, whose names are percent-encoded.
 inline constexpr const char* kInboxState = "/=inbox";
 
+/// Locks the files of `directory` against other writers, in this process or another, until it is closed. Creates the
+/// lock's file. Errors: busy, if one keeps the lock.
+[[nodiscard]] Result<UniqueFd> lock_inboxes(const std::string& directory);
+
 class InboxMarks {
  public:
   /// More than an inbox has entries; beyond that, marks of the oldest entries are dropped.

@@ -212,6 +212,22 @@ class Marks(Inbox):
         self.mv(more, 'seen', 'new', other)
         self.eventually(lambda: self.names('seen') == [], 'and back')
 
+    def test_what_another_mount_has_looked_at_is_kept(self):
+        """The mount that knows less marks last. The edit, while none is mounted, is news for who knows what was edited."""
+        other = self.mount(self.proxy.url, options=('refresh=60',))
+        self.assertEqual(self.names('new', other), self.ids)
+        mine = self.thread('ann')
+        edited = self.message(mine, 'helo')
+        self.eventually(lambda: edited in self.names('new'), 'it comes')
+        self.mv([edited])
+        self.mv(self.ids[:1], mount=other)
+        for mount in (self.ann, other):
+            mount.unmount()
+        time.sleep(0.01)
+        self.api.call('PATCH', f'/messages/{edited}', {'body': 'hello @ann', 'mentions': ['ann']})
+        self.ann = self.mount(self.proxy.url, options=self.options)
+        self.assertEqual((self.names('new'), self.names('seen')), (sorted([*self.ids[1:], edited]), self.ids[:1]))
+
     def test_what_a_crash_cut_off_is_dropped(self):
         self.mv(self.ids[:2])
         (marks,) = (self.home / 'ann/state').rglob('=inbox/*.seen')

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/fd.h"
 #include "content/inbox_marks.h"
 #include "fixture.h"
 
@@ -98,6 +99,46 @@ TEST_F(InboxTest, IsKeptForTheNextProcess) {
   EXPECT_THAT(inbox_->lines().substr(lines.size()), HasSubstr("\"reply\""));
 }
 
+TEST_F(InboxTest, WhatAnotherProcessHasSavedIsKept) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  say("old", {{"mentions", Json::Array{"ann"}}});
+  EXPECT_EQ(taken().size(), 1U);
+  Inbox newer(*site_, "ann", directory_ / "inbox");
+  advance(std::chrono::hours(1));
+  say("new", {{"mentions", Json::Array{"ann"}}});
+  EXPECT_THAT(newer.take(lists(), {}), IsEmpty());
+  ASSERT_TRUE(newer.save());
+  const std::string index = directory_ / "inbox" + "/" + InboxMarks::file_name("ann") + ".index";
+  const std::string later =
+      "looked messages 1900000000000000000 -@ old\nentry messages 1900000000000000000 reply old\n";
+  std::ofstream(index, std::ios::app) << later;
+  std::string saved = read_file(index, 1 << 20).value();
+  saved.erase(saved.find("entry messages"),
+              saved.find('\n', saved.find("entry messages")) + 1 - saved.find("entry messages"));
+  std::ofstream(index) << saved;
+  ASSERT_TRUE(inbox_->save()) << "knows less";
+  saved = read_file(index, 1 << 20).value();
+  EXPECT_THAT(saved, HasSubstr("looked messages 1900000000000000000 -@ old\n"));
+  EXPECT_THAT(saved, HasSubstr("entry messages 1900000000000000000 reply old\n"));
+  EXPECT_THAT(saved, HasSubstr(" mention new\n"));
+}
+
+TEST_F(InboxTest, WhatCouldNotBeSavedIsSavedBeforeAMark) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  say("x", {{"mentions", Json::Array{"ann"}}});
+  EXPECT_EQ(taken().size(), 1U);
+  {
+    std::filesystem::create_directory(directory_ / "inbox");
+    std::filesystem::permissions(directory_ / "inbox", std::filesystem::perms::owner_all);
+    auto locked = lock_inboxes(directory_ / "inbox");
+    ASSERT_TRUE(locked);
+    EXPECT_EQ(inbox_->save().error().code, ErrorCode::busy);
+  }
+  ASSERT_TRUE(inbox_->save_before_mark());
+  const std::string index = directory_ / "inbox" + "/" + InboxMarks::file_name("ann") + ".index";
+  EXPECT_THAT(read_file(index, 1 << 20).value(), HasSubstr("entry messages"));
+}
+
 TEST_F(InboxTest, ADamagedFileIsNotRead) {
   service_.put("threads", "t", {{"agent", "bob"}});
   for (int i = 0; i < 150; ++i) say("m" + std::to_string(i), {{"mentions", Json::Array{"ann"}}});
@@ -154,8 +195,17 @@ TEST_F(InboxTest, StrangersFillNoMemory) {
 
 TEST_F(InboxTest, OnlyTheNewestEntriesAreKept) {
   service_.put("threads", "t", {{"agent", "bob"}});
-  for (std::size_t i = 0; i < Inbox::kMost + 5; ++i) say(std::to_string(i), {{"mentions", Json::Array{"ann"}}});
+  for (std::size_t i = 0; i < 5; ++i) say(std::to_string(i), {{"mentions", Json::Array{"ann"}}});
+  EXPECT_EQ(taken().size(), 5U);
+  ASSERT_TRUE(inbox_->save());
+  for (std::size_t i = 5; i < Inbox::kMost + 5; ++i) say(std::to_string(i), {{"mentions", Json::Array{"ann"}}});
   EXPECT_EQ(taken().size(), Inbox::kMost);
+  ASSERT_TRUE(inbox_->save());
+  const std::string index = directory_ / "inbox" + "/" + InboxMarks::file_name("ann") + ".index";
+  const std::string saved = read_file(index, 16 << 20).value();
+  std::size_t entries = 0;
+  for (std::size_t at = saved.find("\nentry "); at != saved.npos; at = saved.find("\nentry ", at + 1)) ++entries;
+  EXPECT_EQ(entries, Inbox::kMost);
   EXPECT_FALSE(inbox_->find("4"));
   EXPECT_TRUE(inbox_->find("5"));
   EXPECT_TRUE(inbox_->is_cut());

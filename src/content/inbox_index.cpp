@@ -1,0 +1,156 @@
+// The file in which an inbox keeps what it has looked at, for the next process.
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "content/inbox.h"
+#include "content/inbox_marks.h"
+
+namespace playfs::content {
+namespace {
+
+/// So few are looked at again by the next process.
+constexpr std::size_t kSaveAfter = 100;
+/// Of each collection; older records are looked at again by the next process.
+constexpr std::size_t kMostSaved = 20'000;
+constexpr std::size_t kLongestIndex = 16 << 20;
+constexpr std::string_view kHeader = "playfs-inbox 1 ";
+
+/// The next word of a line.
+std::string_view next_word(std::string_view& line) {
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+std::optional<std::int64_t> number(std::string_view word) {
+  std::int64_t value = 0;
+  const auto [rest, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (problem != std::errc() || rest != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+ForMe why_of(std::string_view name) {
+  for (const ForMe why : {ForMe::mention, ForMe::reply, ForMe::own_thread, ForMe::answer})
+    if (playfs::name_of(why) == name) return why;
+  return ForMe::no;
+}
+
+/// Drops what is older than the `most` newest, by `time_of`.
+template <typename Items, typename TimeOf>
+void drop_oldest(Items& items, std::size_t most, const TimeOf& time_of) {
+  if (items.size() <= most) return;
+  std::vector<std::int64_t> times;
+  for (const auto& each : items) times.push_back(time_of(each));
+  const auto last = times.begin() + static_cast<std::ptrdiff_t>(most) - 1;
+  std::nth_element(times.begin(), last, times.end(), std::greater<>());
+  auto as_old = static_cast<std::size_t>(std::count(times.begin(), last + 1, *last));  // of these, so many stay
+  std::erase_if(items, [&, oldest = *last](const auto& each) {
+    const std::int64_t time = time_of(each);
+    if (time != oldest || as_old == 0) return time <= oldest;
+    --as_old;
+    return false;
+  });
+}
+
+}  // namespace
+
+Result<Inbox::Saved> Inbox::read_saved() const {
+  auto text = read_file(path_, kLongestIndex);
+  if (text) return parsed(*text);
+  if (text.error().code == ErrorCode::not_found || text.error().code == ErrorCode::file_too_big) return Saved();
+  return fail(std::move(text).error());
+}
+
+Inbox::Saved Inbox::parsed(std::string_view text) const {
+  Saved saved;
+  const std::string header = std::string(kHeader) + percent_encode(me_) + "\n";
+  if (!text.starts_with(header) || !text.ends_with('\n')) return saved;
+  for (text.remove_prefix(header.size()); !text.empty();) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    const std::string_view kind = next_word(line), of = next_word(line);
+    const auto time = number(next_word(line));
+    const std::string_view flags = next_word(line);
+    auto id = percent_decode(line);
+    if (!time || !id) continue;
+    for (const Collection collection : {messages, threads, mail}) {
+      if (of != name_of(collection)) continue;
+      if (kind == "looked")
+        saved.looked[collection][*id] = {*time, flags.find('m') != flags.npos, flags.find('@') != flags.npos};
+      else if (const ForMe why = why_of(flags); kind == "entry" && why != ForMe::no)
+        saved.entries.push_back({name_of(collection), *id, {*time}, why, 0});
+    }
+  }
+  return saved;
+}
+
+bool Inbox::is_to_be_saved() const {
+  MutexLock lock(mutex_);
+  return unsaved_ >= kSaveAfter && taken_.messages;
+}
+
+void Inbox::merge_into(Saved& saved) const {
+  for (const auto& [collection, list] :
+       {std::pair(messages, taken_.messages), std::pair(threads, taken_.threads), std::pair(mail, taken_.mail)}) {
+    for (std::size_t at = 0; list && at < std::min(list->size(), kMostSaved); ++at) {
+      auto found = looked_[collection].find((*list)[at].id);
+      if (found == looked_[collection].end() || found->second.is_gone) continue;
+      Looked& known = saved.looked[collection].try_emplace(found->first, found->second).first->second;
+      if (known.updated <= found->second.updated) known = found->second;
+    }
+  }
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t at = 0; at < saved.entries.size(); ++at) places.emplace(saved.entries[at].id, at);
+  for (const auto& [position, entry] : entries_) {
+    const auto [place, is_new] = places.emplace(entry.id, saved.entries.size());
+    if (is_new) saved.entries.push_back(entry);
+    else if (saved.entries[place->second].at <= entry.at) saved.entries[place->second] = entry;
+  }
+}
+
+std::string Inbox::text_of(const Saved& saved) const {
+  std::string text = std::string(kHeader) + percent_encode(me_) + "\n";
+  for (const Collection collection : {messages, threads, mail}) {
+    for (const auto& [id, looked] : saved.looked[collection])
+      text += std::string("looked ") + name_of(collection) + ' ' + std::to_string(looked.updated) + ' ' +
+              (looked.is_mine ? "m" : "-") + (looked.mentions_me ? "@" : "-") + ' ' + percent_encode(id) + '\n';
+  }
+  for (const Entry& entry : saved.entries)
+    text += "entry " + entry.collection + ' ' + std::to_string(entry.at.nanoseconds) + ' ' +
+            std::string(playfs::name_of(entry.why)) + ' ' + percent_encode(entry.id) + '\n';
+  return text;
+}
+
+Status Inbox::save() {
+  PLAYFS_CHECK(make_private_directory(directory_));
+  PLAYFS_TRY(const UniqueFd locked, lock_inboxes(directory_));
+  PLAYFS_TRY(Saved saved, read_saved());
+  std::size_t unsaved = 0;
+  {
+    MutexLock lock(mutex_);
+    unsaved = unsaved_;
+    merge_into(saved);
+  }
+  for (const Collection collection : {messages, threads, mail})
+    drop_oldest(saved.looked[collection], kMostSaved, [](const auto& each) { return each.second.updated; });
+  drop_oldest(saved.entries, kMost, [](const Entry& each) { return each.at.nanoseconds; });
+  PLAYFS_CHECK(write_file_atomically(path_, text_of(saved)));
+  MutexLock lock(mutex_);
+  unsaved_ -= unsaved;  // others may have come since
+  return {};
+}
+
+Status Inbox::save_before_mark() {
+  {
+    MutexLock lock(mutex_);
+    if (unsaved_ == 0) return {};
+  }
+  return save();
+}
+
+}  // namespace playfs::content
