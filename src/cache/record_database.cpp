@@ -54,6 +54,9 @@ CREATE TABLE whole_lists (
   goes_on INTEGER NOT NULL, PRIMARY KEY (site, collection)) WITHOUT ROWID;
 )sql";
 
+constexpr const char* kSelectListed =
+    "SELECT id, created_at, name, project, kind, updated_at, named_at, checksum FROM listed ";
+
 Result<std::int64_t> number_of(Database& database, const char* pragma) {
   PLAYFS_TRY(Statement query, database.prepare(pragma));
   PLAYFS_TRY(const bool row, query.step());
@@ -92,8 +95,13 @@ Result<std::uint64_t> RecordDatabase::used_bytes() {
   return static_cast<std::uint64_t>((pages - unused) * size);
 }
 
+std::string RecordDatabase::owned_query() {
+  return std::string(kSelectListed) +
+         "INDEXED BY listed_by_owner WHERE site = ? AND collection = ? AND project = ? ORDER BY position DESC";
+}
+
 Status RecordDatabase::prepare_all() {
-  const std::string listed = "SELECT id, created_at, name, project, kind, updated_at, named_at, checksum FROM listed ";
+  const std::string listed = kSelectListed;
   const std::pair<Statement*, std::string> statements[] = {
       {&select_record,
        "SELECT text, etag, fetched_at, checksum, used_at FROM records WHERE site = ? AND collection = ? AND id = ?"},
@@ -109,7 +117,7 @@ Status RecordDatabase::prepare_all() {
        "INSERT INTO contents (site, key, hash, checksum) VALUES (?, ?, ?, ?) "
        "ON CONFLICT DO UPDATE SET hash = excluded.hash, checksum = excluded.checksum"},
       {&select_list, listed + "WHERE site = ? AND collection = ? ORDER BY position DESC"},
-      {&select_owned, listed + "WHERE site = ? AND collection = ? AND project = ? ORDER BY position DESC"},
+      {&select_owned, owned_query()},
       {&select_listed, listed + "WHERE site = ? AND collection = ? AND id = ?"},
       {&select_named, "SELECT named_at FROM listed WHERE site = ? AND collection = ? AND id = ? AND name = ?"},
       {&top_of_list, "SELECT coalesce(max(position), 0) FROM listed WHERE site = ? AND collection = ?"},

@@ -25,6 +25,9 @@ struct RecordDatabase {
   std::uint64_t list_rows_read = 0;
 
   static Result<RecordDatabase> open(const std::string& path);
+  /// The text of `select_owned`. It names its index, because SQLite would take the primary key, which has the order,
+  /// and read the whole list.
+  static std::string owned_query();
   /// Bytes of the pages in use.
   Result<std::uint64_t> used_bytes();
 

@@ -1,5 +1,7 @@
 #include "cache/record_lists.h"
 
+#include <algorithm>
+
 #include "cache/checksum.h"
 
 namespace playfs::cache {
@@ -60,6 +62,9 @@ Result<StoredList::Rows> StoredList::rows(std::size_t most_bytes) {
 Result<StoredList::Rows> StoredList::rows_of(const std::string& owner, std::size_t most_bytes) {
   PLAYFS_TRY(Rows rows, selected(bound(on_.select_owned).bind(3, owner), most_bytes));
   rows.is_all = false;
+  // An entry of the index may be damaged, too.
+  auto is_others = [&](const ListedRecord& record) { return record.project != owner; };
+  rows.is_damaged = rows.is_damaged || std::any_of(rows.records.begin(), rows.records.end(), is_others);
   return rows;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/sqlite.h"
+#include "cache/record_database.h"
 #include "support/manual_time.h"
 #include "support/temporary_directory.h"
 
@@ -21,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 const std::string kSite = "https://one.example/.site/data";
@@ -291,6 +293,40 @@ TEST_F(RecordIndexTest, OneOwnersRecordsAreReadWithoutThoseOfOthers) {
   EXPECT_EQ(index_->list_of(kSite, "messages", "m1001", "t8")->size(), 22U);
   EXPECT_FALSE(index_->list_of(kSite, "messages", "m1001", "t7"));
   EXPECT_THAT(stored_list("messages"), IsEmpty()) << "forgotten whole";
+}
+
+TEST_F(RecordIndexTest, OneOwnersRecordsAreFoundByTheirIndex) {
+  auto opened = RecordDatabase::open(database());
+  ASSERT_TRUE(opened);
+  auto plan = opened->database.prepare("EXPLAIN QUERY PLAN " + RecordDatabase::owned_query());
+  ASSERT_TRUE(plan);
+  ASSERT_TRUE(*plan->step());
+  EXPECT_THAT(std::string(plan->text(3)), HasSubstr("listed_by_owner (site=? AND collection=? AND project=?)"));
+  EXPECT_FALSE(*plan->step()) << "it is sorted already";
+}
+
+TEST_F(RecordIndexTest, ADamagedIndexGivesNobodyTheRecordsOfOthers) {
+  std::vector<ListedRecord> list;
+  for (int i = 1'000; i > 0; --i)
+    list.push_back({"m" + std::to_string(i), WallTime{i}, "", "t" + std::to_string(i % 10)});
+  for (const bool verifies : {false, true}) {
+    RecordIndex::clear(directory_.path());
+    ASSERT_TRUE(index_->replace_list(kSite, "messages", list));
+    index_.reset();
+    {
+      std::fstream file(database(), std::ios::in | std::ios::out | std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+      // The entry of m7, the first of t7, becomes the last of t6.
+      const auto at = bytes.find("messagest7\x07");
+      ASSERT_NE(at, std::string::npos);
+      file.clear();
+      file.seekp(static_cast<std::streamoff>(at + std::string("messagest").size()));
+      file << '6';
+    }
+    index_ = fresh();
+    EXPECT_FALSE(verifies ? index_->verify().sound : index_->list_of(kSite, "messages", "m1000", "t6").has_value());
+    EXPECT_FALSE(index_->list_of(kSite, "messages", "m1000", "t7")) << "forgotten whole";
+  }
 }
 
 TEST_F(RecordIndexTest, AListThatGoesOnSaysSo) {
