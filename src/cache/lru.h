@@ -57,6 +57,12 @@ class Lru {
     return taken;
   }
 
+  /// Visits keys and values, which stays without effect on their order.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const Entry& entry : entries_) visit(entry.key, entry.value);
+  }
+
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
  private:

@@ -35,9 +35,11 @@ struct ListedRecord {
   std::string kind = {};
   WallTime updated_at = {};
   WallTime named_at = {};  ///< when it took its name, as far as is known here; says nothing about the record itself
-  bool operator==(const ListedRecord& other) const {
+  bool operator==(const ListedRecord& other) const { return is_like(other) && updated_at == other.updated_at; }
+  /// Whether it is listed as the same, whenever it was changed.
+  [[nodiscard]] bool is_like(const ListedRecord& other) const {
     return id == other.id && created_at == other.created_at && name == other.name && project == other.project &&
-           kind == other.kind && updated_at == other.updated_at;
+           kind == other.kind;
   }
   /// Its approximate memory in a list; the same for equal records, whatever their source.
   [[nodiscard]] std::size_t bytes() const {

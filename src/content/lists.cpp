@@ -188,7 +188,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
     if (auto anchor = reading.anchors.find(record.id); anchor != reading.anchors.end()) {
       reading.met_known = true;
       reading.met.insert(anchor->first);
-      if ((*reading.known)[anchor->second] == item) continue;
+      if (is_same(reading.collection, (*reading.known)[anchor->second], item)) continue;
       if (is_old && !newer) continue;
       if (is_talk(reading.collection) && !is_old) context_.store(reading.collection, record);
       reading.renamed.push_back(std::move(item));
@@ -235,8 +235,6 @@ std::vector<Listed> Lists::put_together(Reading& reading, const std::vector<List
     bytes += item->bytes();
     list.push_back(*item);
   }
-  for (const Listed& item : reading.renamed)
-    if (const std::size_t at = reading.fresh.size() + reading.anchors.at(item.id); at < list.size()) list[at] = item;
   return list;
 }
 
@@ -270,10 +268,14 @@ void Lists::finish(const ReadingPtr& reading) {
   ListPtr result;
   bool is_cut = false;
   if (replaced || !reading->fresh.empty() || !reading->renamed.empty()) {
-    date(reading->collection, reading->renamed);
     std::vector<Listed> list = put_together(*reading, replaced ? nullptr : known.get());
     const auto newer = std::span<Listed>(list).first(reading->fresh.size());
-    date(reading->collection, newer);
+    std::vector<Listed*> read;
+    for (Listed& item : newer) read.push_back(&item);
+    for (Listed& item : reading->renamed) read.push_back(&item);
+    date(collection, read);
+    for (const Listed& item : reading->renamed)
+      if (const std::size_t at = newer.size() + reading->anchors.at(item.id); at < list.size()) list[at] = item;
     // The stored list may have been cleared or evicted since it was read.
     auto extends = [&](std::span<const Listed> by) {
       return context_.records.extend_list(context_.site, collection, known->front().id, by);

@@ -97,6 +97,8 @@ class Lists {
     std::map<std::string, std::uint64_t> awaited;
     std::optional<SteadyTime> followed_at;
     std::uint64_t readings = 0;
+    /// Records that an answer has shown under another name than a later version had: as in that version.
+    std::unordered_map<std::string, Listed> newer;
     bool is_brought_up = false;  ///< a reading of bring_up() is in flight
     void show();
     /// Its records have changed, here and on disk. Returns what is to be destroyed without the lock.
@@ -164,7 +166,11 @@ class Lists {
   }
   void rename(const std::string& collection, std::vector<Listed> now, Renamed renamed);
   /// Sets since when these records, just read, have their names.
-  void date(const std::string& collection, std::span<Listed> read);
+  void date(const std::string& collection, std::span<Listed* const> read);
+  /// Whether the list shows nothing new of the record.
+  [[nodiscard]] static bool is_same(const std::string& collection, const Listed& known, const Listed& now) {
+    return is_talk(collection) ? now == known : now.is_like(known);
+  }
 
   /// Bytes of the part of a list that is loaded first: more than the anchors of an update.
   static constexpr std::size_t kPart = 384 << 10;

@@ -14,6 +14,8 @@ constexpr std::size_t kLongestKind = 64;     // bytes; longer ones are dropped
 constexpr std::size_t kLongestName = 1'000;  // bytes; longer than any path component, and up to 100,000 names are kept
 /// Records that we created, kept until a page has shown them.
 constexpr std::size_t kMostCreated = 1'000;
+/// Records that a lagging answer has shown as they were, kept until one shows them as they are.
+constexpr std::size_t kMostOvertaken = 1'000;
 
 /// Empty if longer than `most`. Not truncated: a string that once held it would keep its memory.
 std::string text_of(const Record& record, std::string_view name, std::size_t most) {
@@ -32,10 +34,8 @@ Listed Lists::listed(const std::string& collection, const Record& record) {
               {},
               text_of(record, collection == "messages" ? "thread" : "project", kMaxIdLength)};
   item.named_at = parse_iso8601(record.updated_at).value_or(WallTime{});
-  if (is_talk(collection)) {
-    item.kind = text_of(record, "kind", kLongestKind);
-    item.updated_at = item.named_at;
-  }
+  if (is_talk(collection)) item.kind = text_of(record, "kind", kLongestKind);
+  if (is_talk(collection) || !is_nameless(collection)) item.updated_at = item.named_at;
   if (collection == "agents") item.name = text_of(record, "handle", kLongestName);
   if (item.name.empty()) item.name = text_of(record, "name", kLongestName);
   if (item.name.empty()) item.name = text_of(record, "title", kLongestName);
@@ -65,7 +65,8 @@ void Lists::created(const std::string& collection, const Record& record) {
                     list.read->begin() + std::min<std::ptrdiff_t>(kPageSize, std::ssize(*list.read)), is_it))
       return;
     Listed item = listed(collection, record);
-    date_names({&item, 1}, list.read ? std::span(*list.read) : std::span<const Listed>(), {}, never_named);
+    Listed* const read = &item;
+    date_names({&read, 1}, list.read ? std::span(*list.read) : std::span<const Listed>(), {}, never_named);
     list.created.insert(list.created.begin(), {std::move(item), context_.clock.steady(), ++events_});
     if (list.created.size() > kMostCreated) list.created.pop_back();
     list.show();
@@ -81,7 +82,7 @@ void Lists::seen(const std::string& collection, const Record& record) {
   rename(collection, {listed(collection, record)});
 }
 
-void Lists::date(const std::string& collection, std::span<Listed> read) {
+void Lists::date(const std::string& collection, std::span<Listed* const> read) {
   if (is_nameless(collection)) return;
   ListPtr known;
   std::vector<Listed> own;
@@ -92,8 +93,28 @@ void Lists::date(const std::string& collection, std::span<Listed> read) {
     for (const Created& each : list.created) own.push_back(each.item);
   }
   if (!known) known = std::make_shared<const std::vector<Listed>>();
-  // Another process may have seen more than this one.
+  std::unordered_map<std::string_view, const Listed*> now;
+  for (const Listed* item : read) now.emplace(item->id, item);
+  std::unordered_map<std::string, WallTime> seen;
+  {
+    MutexLock lock(mutex_);
+    auto& newer = lists_[collection].newer;
+    for (const Listed& was : *known) {
+      auto found = now.find(was.id);
+      if (found == now.end() || found->second->name == was.name || found->second->updated_at >= was.updated_at)
+        continue;
+      if (newer.size() < kMostOvertaken) newer.try_emplace(was.id, was);
+    }
+    for (const Listed* item : read) {
+      auto found = newer.find(item->id);
+      if (found == newer.end() || item->updated_at < found->second.updated_at) continue;
+      if (item->name == found->second.name) seen.emplace(item->id, found->second.named_at);
+      newer.erase(found);
+    }
+  }
+  // This process may have seen it before an answer that was overtaken, and another process more than this one.
   date_names(read, *known, own, [&](const Listed& item) {
+    if (auto found = seen.find(item.id); found != seen.end()) return std::optional(found->second);
     return known->empty() ? std::nullopt : context_.records.named_at(context_.site, collection, item.id, item.name);
   });
 }
@@ -107,36 +128,61 @@ Lists::Renamed Lists::renamed(const std::string& collection, const std::vector<L
     if (found == by_id.end()) return;
     const Listed& item = *found->second;
     by_id.erase(found);
-    if (item == known) return;
+    if (is_same(collection, known, item)) return;
     renamed.records.push_back(item);
     renamed.change.owners.insert({item.project, known.project});
   };
   ListPtr all;
   bool is_part = false;
+  std::unordered_map<std::string, ListPtr> given;
   {
     MutexLock lock(mutex_);
     auto found = lists_.find(collection);
     if (found == lists_.end() || !found->second.read) return renamed;
     all = found->second.read;
     is_part = found->second.is_part;
+    if (is_part)
+      found->second.by_owner.for_each([&](const std::string& owner, const ListPtr& of) { given.emplace(owner, of); });
   }
   for (auto known = all->begin(); known != all->end() && !by_id.empty(); ++known) look(*known);
   if (!is_part || by_id.empty()) return renamed;
+  // The disk does not tell what has changed here: another process may have been first. So what was given out comes
+  // first, and of one record all that was.
+  std::unordered_map<std::string_view, bool> met;  // ids to whether one is outdated
+  for (const auto& [owner, of] : given)
+    for (const Listed& known : *of) {
+      auto found = by_id.find(known.id);
+      if (found == by_id.end()) continue;
+      const bool is_outdated = !is_same(collection, known, *found->second);
+      met[found->first] |= is_outdated;
+      if (is_outdated) renamed.change.owners.insert({found->second->project, known.project});
+    }
+  for (const auto& [id, is_outdated] : met) {
+    auto found = by_id.find(id);
+    if (is_outdated) renamed.records.push_back(*found->second);
+    by_id.erase(found);
+  }
   std::vector<std::string> ids;
   for (const auto& [id, item] : by_id) ids.emplace_back(id);
   if (auto known = context_.records.listed(context_.site, collection, all->front().id, ids))
-    for (const Listed& each : *known) look(each);
+    for (const Listed& each : *known) {
+      if (given.contains(each.project))
+        renamed.change.owners.insert(each.project);  // it was given out without this one
+      look(each);
+    }
   return renamed;
 }
 
 void Lists::rename(const std::string& collection, std::vector<Listed> now, Renamed renamed) {
-  date(collection, now);
+  std::vector<Listed*> read;
+  for (Listed& item : now) read.push_back(&item);
+  date(collection, read);
   std::unordered_map<std::string_view, const Listed*> by_id;
   for (const Listed& item : now) by_id.emplace(item.id, &item);
   for (Listed& each : renamed.records) each = *by_id.at(each.id);  // now with their times
   auto other = [&](const Listed& known) -> std::optional<Listed> {
     auto found = by_id.find(known.id);
-    if (found == by_id.end() || *found->second == known) return std::nullopt;
+    if (found == by_id.end() || is_same(collection, known, *found->second)) return std::nullopt;
     Listed item = *found->second;
     if (item.name == known.name) item.named_at = known.named_at;
     return item;

@@ -20,10 +20,10 @@ const Listed* holder_of(const std::vector<Listed>& list, std::string_view name) 
   return holder_where(list, [&](const Listed& each) { return each.name == name; });
 }
 
-void date_names(std::span<Listed> read, std::span<const Listed> known, std::span<const Listed> own,
+void date_names(std::span<Listed* const> read, std::span<const Listed> known, std::span<const Listed> own,
                 const NamedBefore& named_before) {
   std::unordered_map<std::string_view, const Listed*> before;
-  for (const Listed& item : read) before.emplace(item.id, nullptr);
+  for (const Listed* item : read) before.emplace(item->id, nullptr);
   // Whatever the service's clocks say, a name that is new here comes after those that were seen.
   auto last_of = [&](std::span<const Listed> items) {
     WallTime last;
@@ -33,14 +33,29 @@ void date_names(std::span<Listed> read, std::span<const Listed> known, std::span
     }
     return last;
   };
-  const WallTime last_own = last_of(own), last = last_of(known);
-  for (Listed& item : read) {
-    const Listed* was = before.at(item.id);
-    if (was && was->name == item.name) item.named_at = was->named_at;
-    else if (auto time = named_before(item)) item.named_at = *time;
-    else if (!was) item.named_at = std::max(item.created_at, just_after(last));
-    // Of the same time, a new record has its name before one that was renamed.
-    else item.named_at = just_after(std::max({item.named_at, last_own, just_after(last)}));
+  const WallTime last_own = last_of(own);
+  WallTime last = last_of(known), last_renamed = last_own;
+
+  std::vector<Listed*> unnamed;
+  for (Listed* item : read) {
+    const Listed* was = before.at(item->id);
+    if (was && was->name == item->name) item->named_at = was->named_at;
+    else if (auto time = named_before(*item)) item->named_at = *time;
+    else unnamed.push_back(item);
+  }
+  // Of the same time, a new record has its name before one that was renamed.
+  auto order = [&](const Listed* item) {
+    const bool is_renamed = before.at(item->id);
+    return std::tuple(is_renamed ? item->named_at : item->created_at, is_renamed, item->created_at,
+                      std::string_view(item->id));
+  };
+  std::sort(unnamed.begin(), unnamed.end(),
+            [&](const Listed* one, const Listed* other) { return order(one) < order(other); });
+  for (Listed* item : unnamed) {
+    const bool is_renamed = before.at(item->id);
+    last = std::max(is_renamed ? item->named_at : item->created_at, just_after(last));
+    item->named_at = last;
+    if (is_renamed) item->named_at = last_renamed = std::max(last, just_after(last_renamed));
   }
 }
 

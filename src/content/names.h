@@ -54,9 +54,11 @@ template <class NameOf>
 using NamedBefore = std::function<std::optional<WallTime>(const Listed&)>;
 
 /// Sets `named_at` of records that were just read. Before, it has their `updated_at`: they have not taken their names
-/// later. `known`: the list until now; what is not in it is seen for the first time. `own`: what we created and no page
-/// has shown yet; a renamed record takes none of its names, but a new one that is older has them.
-void date_names(std::span<Listed> read, std::span<const Listed> known, std::span<const Listed> own,
+/// later. Of those with new names, none gets the time of another: they come in the order in which they were created, or
+/// changed if they were known. `known`: the list until now; what is not in it is seen for the first time. `own`: what
+/// we created and no page has shown yet; a renamed record takes none of its names, but a new one that is older has
+/// them.
+void date_names(std::span<Listed* const> read, std::span<const Listed> known, std::span<const Listed> own,
                 const NamedBefore& named_before);
 
 }  // namespace playfs::content

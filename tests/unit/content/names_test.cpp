@@ -23,7 +23,9 @@ class NamesTest : public testing::Test {
  protected:
   /// Takes what was read into the list, and returns the id of who has `name` then.
   std::string holder_after(std::vector<Listed> now, const std::string& name = "bob") {
-    date_names(now, known_, own_, before_);
+    std::vector<Listed*> read;
+    for (Listed& item : now) read.push_back(&item);
+    date_names(read, known_, own_, before_);
     for (const Listed& item : now) {
       std::erase_if(known_, [&](const Listed& old) { return old.id == item.id; });
       known_.push_back(item);
@@ -81,6 +83,14 @@ TEST_F(NamesTest, OfANewAndARenamedRecordTheFirstInTimeHasIt) {
   EXPECT_EQ(holder_after({read("a", 10, 31), read("c", 30, 30)}), "c");
   EXPECT_EQ(holder_after({read("a", 10, 40, "zoe"), read("b", 11, 41, "zoe"), read("d", 42, 42, "zoe")}, "zoe"), "a");
   EXPECT_EQ(holder_after({read("a", 10, 50, "kim"), read("e", 50, 50, "kim")}, "kim"), "e") << "of the same time";
+}
+
+TEST_F(NamesTest, OfThoseReadTogetherTheFirstInTimeHasItWhateverWasSeenBefore) {
+  holder_after({read("eve", 10, 10, "eve"), read("vic", 20, 20, "vic"), read("other", 90, 90, "zed")});
+  EXPECT_EQ(holder_after({read("eve", 10, 50), read("vic", 20, 40)}), "vic") << "renamed first";
+  EXPECT_EQ(holder_after({read("new", 60, 60, "kim"), read("eve", 10, 55, "kim")}, "kim"), "eve");
+  own_ = {named("mine", 200, "ann", 200)};
+  EXPECT_EQ(holder_after({read("eve", 10, 150, "joe"), read("vic", 20, 140, "joe")}, "joe"), "vic");
 }
 
 TEST_F(NamesTest, AClockThatIsAheadDoesNotReorderWhatWasSeen) {
@@ -207,6 +217,38 @@ TEST_F(ListedNamesTest, AnothersRenameDoesNotTakeWhatWeHaveJustCreated) {
   site_->relearn("agents", *renamed);
   EXPECT_EQ(holder_of(*site_->try_list("agents"), "bob")->id, "mine");
   EXPECT_EQ(holder(), "mine") << "and when a page has it";
+}
+
+TEST_F(ListedNamesTest, AnAnswerThatLagsGivesNoNameAway) {
+  std::string eve, vic;
+  auto is = [&](std::string& agent, const std::string& id, const std::string& handle, int created, int updated) {
+    auto time = [](int second) { return "2026-01-01T00:00:" + std::to_string(second) + "Z"; };
+    agent = R"({"id":")" + id + R"(","handle":")" + handle + R"(","created_at":")" + time(created) +
+            R"(","updated_at":")" + time(updated) + R"("})";
+  };
+  auto holder_now = [&] {
+    service_.instead["/.site/data/agents?limit=100"] = R"({"records":[)" + vic + "," + eve + "]}";
+    return holder();
+  };
+  is(eve, "e", "eve", 10, 10);
+  is(vic, "v", "vic", 20, 20);
+  EXPECT_EQ(holder_now(), "nobody");
+  const std::string old_eve = eve, old_vic = vic;
+  is(vic, "v", "bob", 20, 30);
+  EXPECT_EQ(holder_now(), "v");
+  is(eve, "e", "bob", 10, 40);
+  EXPECT_EQ(holder_now(), "v");
+  const std::string now_eve = eve, now_vic = vic;
+  vic = old_vic;
+  EXPECT_EQ(holder_now(), "e") << "a service that went back is shown as it is";
+  vic = now_vic;
+  EXPECT_EQ(holder_now(), "v");
+  eve = old_eve;
+  vic = old_vic;
+  EXPECT_EQ(holder_now(), "nobody");
+  is(vic, "v", "bob", 20, 50);  // its profile was edited meanwhile
+  eve = now_eve;
+  EXPECT_EQ(holder_now(), "v");
 }
 
 TEST_F(ListedNamesTest, WhoWasFirstHasItThoughWeHaveJustCreatedOne) {

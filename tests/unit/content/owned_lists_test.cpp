@@ -149,6 +149,31 @@ TEST_F(OwnedListsTest, AnOldMessageMovesThoughOnlyAPartIsLoaded) {
   EXPECT_EQ(of("t1"), as_if_whole("t1"));
 }
 
+TEST_F(OwnedListsTest, AnOldMessageMovesThoughAnotherProcessStoredThatFirst) {
+  const Record moved{"m0", "2023-11-14T22:13:21Z", "2026-01-01T00:00:00Z", "active", {{"thread", "t1"}}};
+  const std::vector<Listed> stored{
+      {"m0", *parse_iso8601(moved.created_at), "", "t1", "", *parse_iso8601(moved.updated_at)}};
+  for (const bool old_is_known : {true, false}) {
+    begin();
+    begin_again();  // what the first one has stored
+    const auto other = std::move(*cache::RecordIndex::open(directory_.path()));
+    if (old_is_known) {
+      EXPECT_EQ(of("t0").back(), "m0");
+    }
+    EXPECT_EQ(of("t1").back(), "m1");
+    ASSERT_TRUE(other->extend_list(client_->site(), "messages", "m1", stored));
+    site_->relearn("messages", moved);
+    ASSERT_EQ(changes_.size(), 1U);
+    EXPECT_TRUE(changes_[0].touches("t1"));
+    EXPECT_EQ(changes_[0].touches("t0"), old_is_known);
+    EXPECT_EQ(of("t0").back(), "m200");
+    EXPECT_EQ(of("t1").back(), "m0");
+    site_->relearn("messages", moved);
+    EXPECT_EQ(changes_.size(), 1U) << "nothing is new";
+    cache::RecordIndex::clear(directory_.path());
+  }
+}
+
 TEST_F(OwnedListsTest, OlderPagesAreComparedWithWhatIsOnDisk) {
   begin();
   put("m0", "t1");
