@@ -371,7 +371,9 @@ class OneKey(Conversation):
         journal.write_text(journal.read_text()[:-3])
         self.proxy.set_hanging(None)
         self.again()
-        self.tells('damaged', 'half of it', '/reply')
+        self.tells('its journal is damaged; what is left of it is in', '/unsent/damaged')
+        (kept,) = (self.home / 'ann/state').rglob('=requests/unsent/damaged*')
+        self.assertIn('half of it', kept.read_text())
 
     def test_a_mount_leaves_another_ones_requests_alone(self):
         self.proxy.set_hanging('messages')
