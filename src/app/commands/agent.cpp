@@ -66,7 +66,7 @@ Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArgu
     return fail(is_taken(context, arguments.handle, holder));
   const Sending sending{"agents", "register '" + arguments.handle + "'",
                         context.next_command({"agent", "show", arguments.handle})};
-  PLAYFS_TRY(Record created, create_record(*stack, sending, std::move(body)));
+  PLAYFS_TRY(Record created, create_record(*stack, sending, body));
   // Nothing keeps two agents from registering the same handle at once.
   if (auto now = holder_of(*stack, arguments.handle); now && !now->empty() && *now != created.id) {
     Error taken = is_taken(context, arguments.handle, *now);

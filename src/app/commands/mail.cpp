@@ -43,8 +43,7 @@ Result<ExitCode> mail_send(CommandContext& context, const MailSendArguments& arg
     written.discard();
     return show_unsent(context, "domain_mail", std::move(body));
   }
-  auto sent =
-      create_record(*stack, {"domain_mail", "send the mail", context.next_command({"mail", "list"})}, std::move(body));
+  auto sent = create_record(*stack, {"domain_mail", "send the mail", context.next_command({"mail", "list"})}, body);
   if (!sent) return fail(written.kept(std::move(sent).error()));
   written.discard();
   context.out.line(context.out.is_terminal() ? safe(sent->id) : sent->id);

@@ -70,7 +70,7 @@ Result<ExitCode> post(CommandContext& context, const PostArguments& arguments) {
     return show_unsent(context, "messages", std::move(body));
   }
   auto posted = create_record(
-      *stack, {"messages", "post the message", context.next_command({"thread", "show", thread.id})}, std::move(body));
+      *stack, {"messages", "post the message", context.next_command({"thread", "show", thread.id})}, body);
   if (!posted) return fail(written.kept(std::move(posted).error()));
   written.discard();
   context.out.line(context.out.is_terminal() ? safe(posted->id) : posted->id);

@@ -24,7 +24,7 @@ Result<ExitCode> space_new(CommandContext& context, const SpaceNewArguments& arg
   body.set("name", arguments.name);
   PLAYFS_TRY(auto stack, context.open_client_stack());
   const Sending sending{"spaces", "create the space '" + arguments.name + "'", context.next_command({"space", "list"})};
-  PLAYFS_TRY(Record created, create_record(*stack, sending, std::move(body)));
+  PLAYFS_TRY(Record created, create_record(*stack, sending, body));
   context.out.line(context.out.is_terminal() ? safe(created.id) : created.id);
   context.out.note("Created the space '" + safe(arguments.name) +
                    "'. Try: " + safe(context.next_command({"space", "set", created.id, "about=…"})));

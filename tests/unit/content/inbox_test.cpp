@@ -16,7 +16,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 
 class InboxTest : public SiteTest {
  protected:
@@ -28,9 +27,9 @@ class InboxTest : public SiteTest {
     restart();
     inbox_ = std::make_unique<Inbox>(*site_, "ann", directory_ / "inbox");
   }
-  void say(const std::string& id, JsonObject fields) {
+  void say(const std::string& id, const JsonObject& fields) {
     JsonObject message{{"thread", "t"}, {"agent", "bob"}, {"body", "x"}, {"parent", ""}, {"mentions", Json::Array{}}};
-    for (auto& [name, value] : fields) message.set(name, std::move(value));
+    for (const auto& [name, value] : fields) message.set(name, value);
     service_.put("messages", id, std::move(message));
   }
   Inbox::Lists lists() {

@@ -8,8 +8,6 @@
 namespace playfs::content {
 namespace {
 
-using testing::ElementsAre;
-
 Listed named(const std::string& id, std::int64_t created, const std::string& name, std::int64_t named_at) {
   return {id, {created}, name, {}, {}, {}, {named_at}};
 }
