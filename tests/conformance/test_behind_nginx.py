@@ -8,7 +8,9 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 import unittest
+import uuid
 
 import fixture
 from serve_fixture import BASE, Server, ServeTest
@@ -222,10 +224,14 @@ class SeveralServers(BehindNginx):
             while not ended.is_set():
                 if read:
                     answers.append(self.ask(f'{BASE}/agents')[0])
-                else:
-                    answers.append(self.post('agents', '-H', f'Idempotency-Key: {len(answers)}-{read}')[0])
+                    continue
+                # What was under way on a connection that has just been closed is the client's to repeat, with its key.
+                words = ('agents', '-H', f'Idempotency-Key: {uuid.uuid4()}')
+                status = self.post(*words)[0]
+                answers.append(self.post(*words)[0] if status == 502 else status)
 
         clients = [threading.Thread(target=go_on, args=(number % 2 == 0,)) for number in range(4)]
+        self.addCleanup(ended.set)  # or they go on after a failure
         for client in clients:
             client.start()
         for server in self.second, self.server:
@@ -235,6 +241,7 @@ class SeveralServers(BehindNginx):
             self.eventually(lambda: len(answers) > seen + 20, 'and go on')
             server.start()
             self.eventually(lambda: b'ok' in self.ask('/healthz')[2], 'it is back')
+            time.sleep(2.5)  # fail_timeout, after which nginx asks it again
             answers_before, answers[:] = list(answers), []
             self.assertEqual(set(answers_before), {200})
         ended.set()
