@@ -131,8 +131,14 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   std::optional<JournalledRequest> repeated;
   {
     MutexLock lock(mutex_);
-    auto same = std::find_if(told_.begin(), told_.end(),
-                             [&](const auto& told) { return is_same(told.second, path, steps, caller); });
+    auto find = [&](bool is_by_caller) {
+      return std::find_if(told_.begin(), told_.end(), [&](const auto& told) {
+        return is_same(told.second, path, steps, caller) && (!is_by_caller || told.second.caller == caller);
+      });
+    };
+    // The caller's own before one that nobody in particular wrote.
+    auto same = find(true);
+    if (same == told_.end()) same = find(false);
     if (same != told_.end()) {
       repeated = std::move(same->second);
       under_way_.insert(same->first);
