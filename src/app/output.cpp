@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "vfs/control/control_text.h"
 #include "wire/json.h"
 
 namespace playfs::app {
@@ -56,7 +57,7 @@ void Output::note(std::string_view text) {
 
 ExitCode Output::error(const Error& error) {
   if (json_) {
-    document(JsonObject{{"error", error_document(error)}});
+    document(JsonObject{{"error", vfs::error_json(error)}});
   } else {
     note("playfs: " + escape_for_terminal(error.message, true));
     if (error.retry_after)
@@ -65,15 +66,6 @@ ExitCode Output::error(const Error& error) {
     if (!error.hint.empty()) note("Try: " + escape_for_terminal(error.hint, true));
   }
   return exit_code_for(error.code);
-}
-
-JsonObject error_document(const Error& error) {
-  JsonObject fields{{"code", name_of(error.code)},
-                    {"message", error.message},
-                    {"hint", error.hint},
-                    {"retryable", is_transient(error.code)}};
-  if (error.retry_after) fields.append("retry_after_s", static_cast<std::int64_t>(error.retry_after->count()));
-  return fields;
 }
 
 }  // namespace playfs::app

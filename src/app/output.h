@@ -64,7 +64,4 @@ class Output {
   bool has_progress_ PLAYFS_GUARDED_BY(err_) = false;
 };
 
-/// {"code", "message", "hint", "retryable", "retry_after_s"}, the last one only if it is known.
-JsonObject error_document(const Error& error);
-
 }  // namespace playfs::app

@@ -71,7 +71,7 @@ void PostgresWriter::sweep_now_and_then() {
   if (now - swept_ < kBetweenSweeps) return;
   swept_ = now;
   if (auto swept = sweep_postgres_limits(pool_, clock_.wall()); !swept)
-    log_warning("expired write limits stay for now: " + swept.error().message);
+    log_warning("cannot remove expired write limits: " + swept.error().message);
 }
 
 Status PostgresWriter::commit_some(const Group& group, bool looks_for_keys, PostgresDeadline deadline) {

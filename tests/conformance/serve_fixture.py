@@ -108,6 +108,12 @@ class Server:
         self.case.addCleanup(peer.close)
         return peer
 
+    def watch(self):
+        """A socket on which events are awaited."""
+        peer = self.raw()
+        peer.sendall(b'GET /.site/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+        return peer
+
 
 def ask(server, path, method='GET', headers=()):
     """Status, headers and text; status 0 if nobody listens."""

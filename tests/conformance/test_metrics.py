@@ -34,8 +34,7 @@ class Metrics(ServeTest):
         server.send('GET', '/agents')
         for path in '/', '/account', '/.site/export/agents.ndjson', '/api/auth/agent/verify-code', '/healthz':
             server.send_text(path)
-        peer = server.raw()
-        peer.sendall(b'GET /.site/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+        peer = server.watch()
         self.assertTrue(peer.recv(100))
         types, samples = self.scrape(server)
 

@@ -103,8 +103,7 @@ class Draining(ServeTest):
         server = Server(self)
         watchers = []
         for _ in range(20):
-            peer = server.raw()
-            peer.sendall(b'GET /.site/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+            peer = server.watch()
             watchers.append((peer, peer.makefile('rb')))
         for _, lines in watchers:
             self.assertTrue(any(line == b'event: hello\n' for line in iter(lines.readline, b'data: {}\n')))

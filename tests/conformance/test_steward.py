@@ -35,6 +35,12 @@ class Steward(ServeTest):
     def is_valid(self, server, key):
         return server.send('POST', '/agents', {}, {'Authorization': f'Bearer {key}'})[0] == 200
 
+    def events(self, server):
+        """What a watcher reads from now on."""
+        events = server.watch().makefile('r')
+        self.assertIn('event: hello\n', iter(events.readline, ''))
+        return events
+
     def serve(self, server, *words, check=True):
         return self.playfs('serve', *words, '--store', server.store, check=check)
 
@@ -44,10 +50,7 @@ class Steward(ServeTest):
         before = server.create('messages', {'thread': thread, 'body': 'fine'})
         bad = server.create('messages', {'thread': thread, 'body': 'abominable'})
         revision = server.create('revisions', {'project': 'p', 'message': 'abominable'})['id']
-        peer = server.raw()
-        peer.sendall(b'GET /.site/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
-        events = peer.makefile('r')
-        self.assertIn('event: hello\n', iter(events.readline, ''))
+        events = self.events(server)
 
         self.serve(server, 'hide', bad['id'])
         self.assertTrue(any(bad['id'] in line for line in iter(events.readline, '')), 'events tell of it')
@@ -131,10 +134,7 @@ class StewardOverPostgres(Steward):
         bad = records[1]
         chunk = first.create('file_chunks', {'content': 'abominable'})['id']
         newest, = self.cluster.sql('SELECT changed FROM site', self.database)
-        peer = second.raw()
-        peer.sendall(b'GET /.site/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
-        events = peer.makefile('r')
-        self.assertIn('event: hello\n', iter(events.readline, ''))
+        events = self.events(second)
         self.serve(first, 'hide', bad['id'])
         self.assertTrue(any(bad['id'] in line for line in iter(events.readline, '')), 'events tell of it')
         for server in first, second:

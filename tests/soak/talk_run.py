@@ -74,12 +74,7 @@ class Run(Claims):
                 f'{self.moves} moved, {sum(site.life - 1 for site in self.sites)} remounts, {len(self.service.times)} restarts')
 
     def end(self):
-        for each in self.actors:
-            each.kill()
-        for each in self.sites:
-            each.end()
-        for each in reversed(self.actors):
-            each.end()
+        actor.end_all(self.actors, self.sites)
         self.service.end()
 
     def take(self, step):

@@ -44,12 +44,7 @@ class Run:
         self.actors = [actor.Actor('/') for _ in range(MOST_MOUNTS * USERS)]
 
     def end(self):
-        for each in self.actors:
-            each.kill()
-        for each in self.sites:
-            each.end()
-        for each in reversed(self.actors):
-            each.end()
+        actor.end_all(self.actors, self.sites)
 
     def take(self, step):
         name, *words = step

@@ -49,7 +49,7 @@ struct ServeArguments {
   int drain = 0;                     ///< seconds, from the signal to stop until it stops to accept
 };
 Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments);
-Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments);
+
 /// Where a playground's records are.
 struct StorePlace {
   std::string directory;  ///< with a database, for what this server alone keeps

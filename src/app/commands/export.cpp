@@ -12,6 +12,7 @@
 #include "app/tree_origin.h"
 #include "base/fd.h"
 #include "base/shell.h"
+#include "vfs/control/control_text.h"
 
 namespace playfs::app {
 
@@ -129,7 +130,7 @@ Result<ExitCode> export_revision(CommandContext& context, const ExportArguments&
   Json::Array left_out;
   for (const auto& [left, why] : exporter.left_out) {
     context.out.note("Left out " + safe(left) + ": " + safe(why.message));
-    left_out.emplace_back(JsonObject{{"path", left}, {"error", error_document(why)}});
+    left_out.emplace_back(JsonObject{{"path", left}, {"error", vfs::error_json(why)}});
   }
   if (!left_out.empty())
     context.out.note("The directory is incomplete, so edits in it cannot be imported as changes to this revision.");

@@ -8,6 +8,7 @@
 #include "base/await.h"
 #include "content/names.h"
 #include "runtime/credentials.h"
+#include "vfs/control/control_text.h"
 
 namespace playfs::app {
 
@@ -62,7 +63,7 @@ JsonObject document_of(const Registration& found) {
   JsonObject fields{{"id", found.id.empty() ? Json() : Json(found.id)},
                     {"since", found.since ? Json(format_iso8601(*found.since)) : Json()},
                     {"checked", !found.unknown}};
-  if (found.unknown) fields.append("error", error_document(*found.unknown));
+  if (found.unknown) fields.append("error", vfs::error_json(*found.unknown));
   return fields;
 }
 

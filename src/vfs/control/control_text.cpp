@@ -84,7 +84,7 @@ std::string_view name_of(stage::ChangeKind kind) {
   return "unknown";
 }
 
-Json error_json(const Error& error) {
+JsonObject error_json(const Error& error) {
   JsonObject fields{{"code", Json(name_of(error.code))},
                     {"message", error.message},
                     {"hint", error.hint},

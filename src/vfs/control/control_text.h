@@ -27,7 +27,7 @@ std::string_view name_of(Phase phase);
 std::string_view name_of(stage::ChangeKind kind);
 
 /// {code, message, hint, retryable, retry_after_s}, the last one only if it is known.
-Json error_json(const Error& error);
+JsonObject error_json(const Error& error);
 /// {"error": …}.
 std::string error_document(const Error& error);
 /// Shown when a process reads a request that it is still writing itself.
