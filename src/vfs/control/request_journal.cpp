@@ -131,14 +131,11 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   std::optional<JournalledRequest> repeated;
   {
     MutexLock lock(mutex_);
-    auto find = [&](bool is_by_caller) {
-      return std::find_if(told_.begin(), told_.end(), [&](const auto& told) {
-        return is_same(told.second, path, steps, caller) && (!is_by_caller || told.second.caller == caller);
-      });
-    };
     // The caller's own before one that nobody in particular wrote.
-    auto same = find(true);
-    if (same == told_.end()) same = find(false);
+    auto same = told_.end();
+    for (auto told = told_.begin(); told != told_.end(); ++told)
+      if (is_same(told->second, path, steps, caller) && (same == told_.end() || told->second.caller == caller))
+        same = told;
     if (same != told_.end()) {
       repeated = std::move(same->second);
       under_way_.insert(same->first);
