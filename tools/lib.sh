@@ -91,6 +91,18 @@ configure() {
   fi
 }
 
+# configure_sanitized DIR SANITIZERS OPTION…: with clang. Optimised a little: compiling takes half as long again, but tests
+# run four times as fast.
+configure_sanitized() {
+  local dir=$1 sanitizers=$2
+  shift 2
+  use_clang
+  # vptr: it reads memory through a pipe, and reports every object as broken when a test has used up the descriptors.
+  # function: clang 14 cannot assemble coroutines with it ("Cannot represent a difference across sections").
+  configure "$dir" --buildtype=plain -Doptimization=1 -Db_lundef=false -Db_sanitize="$sanitizers" \
+    -Dcpp_args='-fno-sanitize=vptr,function -gline-tables-only' -Dtests=true "$@"
+}
+
 # build DIR [TARGET…]
 build() {
   local dir=$1
