@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "service/closed_store.h"
+
 namespace playfs::service {
 
 namespace {
@@ -79,7 +81,8 @@ Error PostgresConnection::error_of(const PGresult* result) {
   std::string message = in_one_line(PQresultErrorMessage(result));
   if (!state || (severity && std::string_view(severity) != "ERROR")) return lost(message);
   if (std::string_view(state) == "25006") return lost(message);
-  Error error{code_of(state), "the database says: " + message};
+  Error error = std::string_view(state) == kNotNullViolation ? closed_for_writing()
+                                                             : Error{code_of(state), "the database says: " + message};
   error.remote_code = state;
   return error;
 }

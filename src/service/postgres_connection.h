@@ -25,6 +25,8 @@ using PostgresDeadline = std::chrono::steady_clock::time_point;
 bool is_conflict(const Error& error);
 inline constexpr const char* kUniqueViolation = "23505";
 inline constexpr const char* kUndefinedTable = "42P01";
+/// Only closed stores give it (PLAYFS_POSTGRES_UNLESS_CLOSED).
+inline constexpr const char* kNotNullViolation = "23502";
 
 /// The connection is gone, so nobody knows how far the statements got. Includes servers that only allow reading, which
 /// one becomes after a failover.

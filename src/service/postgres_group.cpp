@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "service/postgres_record.h"
+#include "service/postgres_transaction.h"
 #include "service/record_id.h"
 
 namespace playfs::service {
@@ -20,7 +21,7 @@ constexpr const char* kLockRecords =
 // $1 records are added and $2 changes made, by a transaction that began at $3. Times follow positions, whatever the
 // clocks of the servers say.
 constexpr const char* kAdvance =
-    "UPDATE site SET position = position + $1, changed = changed + $2,"
+    "UPDATE site SET position = " PLAYFS_POSTGRES_UNLESS_CLOSED("position + $1") ", changed = changed + $2,"
     " created_at = CASE WHEN $1 = 0 THEN created_at ELSE GREATEST(created_at + 1, $3) + $1 - 1 END"
     " RETURNING created_at";
 constexpr const char* kInsert = R"sql(

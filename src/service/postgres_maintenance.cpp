@@ -1,5 +1,6 @@
 #include "service/postgres_maintenance.h"
 
+#include "service/closed_store.h"
 #include "service/postgres_pool.h"
 #include "service/postgres_schema.h"
 #include "service/record_check.h"
@@ -34,7 +35,8 @@ Status check_site(const PostgresRows& site, const Highest& seen) {
 
 Result<std::uint64_t> check_postgres_store(const std::string& uri) {
   PostgresPool pool(uri, 1);
-  PLAYFS_TRY(auto site_id, require_postgres_schema(pool));
+  PLAYFS_TRY(const PostgresSite store, require_postgres_schema(pool));
+  PLAYFS_CHECK(require_finished(store.closed));
   Highest seen;
   for (std::uint64_t count = 0;;) {
     PLAYFS_TRY(auto rows, pool.run({kNext, Parameters().integer(seen.position).integer(kAtOnce)}));

@@ -3,9 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <thread>
+#include <span>
 #include <utility>
 
+#include "service/closed_store.h"
 #include "service/postgres_transaction.h"
 
 namespace playfs::service {
@@ -72,13 +73,19 @@ constexpr std::array kCreate = {
     "CREATE INDEX sign_in_codes_by_expiry ON sign_in_codes (expires)",
 };
 
+// Each write looks at it (closed_store.h), while it has the row anyway. Servers of version 1 do not know it, and write
+// on; so they have to be stopped before a store is moved.
+constexpr std::array kAddClosed = {"ALTER TABLE site ADD COLUMN closed text NOT NULL DEFAULT ''"};
+
 /// One step, from the version before it.
 struct Migration {
   std::span<const char* const> statements;
   std::int64_t oldest;  ///< servers of this version and newer ones can use the tables afterwards
 };
-constexpr std::array kMigrations = {Migration{kCreate, 1}};
+constexpr std::array kMigrations = {Migration{kCreate, 1}, Migration{kAddClosed, 1}};
 constexpr std::int64_t kVersion = kMigrations.size();
+/// The first servers that heed `closed`.
+constexpr std::int64_t kClosedSince = 2;
 
 struct Version {
   std::int64_t version = 0;
@@ -103,7 +110,7 @@ Status refuse_newer(const Version& found) {
 }
 
 Status create_version(PostgresPool& pool) {
-  return in_transaction(pool, [](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
+  return in_schema_transaction(pool, [](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
     PLAYFS_TRY(auto done, connection.run({{"CREATE TABLE schema_version (only_row bigint PRIMARY KEY,"
                                            " version bigint NOT NULL, oldest bigint NOT NULL)"},
                                           {"INSERT INTO schema_version VALUES (1, 0, 0)"}},
@@ -112,8 +119,8 @@ Status create_version(PostgresPool& pool) {
   });
 }
 
-Status migrate(PostgresPool& pool, Random& random) {
-  return in_transaction(pool, [&](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
+Status migrate(PostgresPool& pool, const PostgresSite& created) {
+  return in_schema_transaction(pool, [&](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
     PLAYFS_TRY(auto row, connection.run({{"SELECT version, oldest FROM schema_version FOR UPDATE"}}, deadline));
     const std::int64_t version = row.front().empty() ? 0 : row.front().integer(0, 0);
     if (version >= kVersion) return {};  // another server was first
@@ -121,18 +128,21 @@ Status migrate(PostgresPool& pool, Random& random) {
     for (auto step = static_cast<std::size_t>(version); step < kMigrations.size(); ++step)
       for (const char* sql : kMigrations[step].statements) statements.push_back({sql});
     if (version == 0)
-      statements.push_back({"INSERT INTO site VALUES ($1, 0, 0, 0)", Parameters().text(random.hex(16))});
-    statements.push_back({"UPDATE schema_version SET version = $1, oldest = $2",
-                          Parameters().integer(kVersion).integer(kMigrations.back().oldest)});
+      statements.push_back({"INSERT INTO site (id, position, changed, created_at, closed) VALUES ($1, 0, 0, 0, $2)",
+                            Parameters().text(created.id).text(created.closed)});
+    const bool is_closed = version == 0 && created.closed != kOpenStore;
+    statements.push_back(
+        {"UPDATE schema_version SET version = $1, oldest = $2",
+         Parameters().integer(kVersion).integer(is_closed ? kClosedSince : kMigrations.back().oldest)});
     PLAYFS_TRY(auto done, connection.run(statements, deadline));
     return {};
   });
 }
 
-Result<std::string> site_id(PostgresPool& pool) {
-  PLAYFS_TRY(auto site, pool.run({"SELECT id FROM site"}));
+Result<PostgresSite> site_of(PostgresPool& pool) {
+  PLAYFS_TRY(auto site, pool.run({"SELECT id, closed FROM site"}));
   if (site.empty()) return fail(ErrorCode::corrupt, "the store has no site id");
-  return site.string(0, 0);
+  return PostgresSite{site.string(0, 0), site.string(0, 1)};
 }
 
 /// Whether two servers have created the same table at once: a duplicate table, or one of its catalogue entries.
@@ -140,16 +150,16 @@ bool is_race(const Error& error) { return error.remote_code == "42P07" || error.
 
 }  // namespace
 
-Result<std::string> require_postgres_schema(PostgresPool& pool) {
+Result<PostgresSite> require_postgres_schema(PostgresPool& pool) {
   PLAYFS_TRY(auto version, version_of(pool));
   if (!version) return fail(ErrorCode::not_found, "there is no store in this database");
   PLAYFS_CHECK(refuse_newer(*version));
-  if (version->version >= kVersion) return site_id(pool);
+  if (version->version >= kVersion) return site_of(pool);
   return fail(ErrorCode::not_supported, "the store was written by another version of playfs",
               "open it once with this version: playfs serve");
 }
 
-Result<std::string> prepare_postgres_schema(PostgresPool& pool, Random& random) {
+Result<PostgresSite> prepare_postgres_schema(PostgresPool& pool, const PostgresSite& created) {
   PLAYFS_TRY(auto version, version_of(pool));
   if (!version) {
     if (auto created = create_version(pool); !created && !is_race(created.error()))
@@ -157,8 +167,14 @@ Result<std::string> prepare_postgres_schema(PostgresPool& pool, Random& random) 
     version = Version{};
   }
   PLAYFS_CHECK(refuse_newer(*version));
-  if (version->version < kVersion) PLAYFS_CHECK(migrate(pool, random));
-  return site_id(pool);
+  if (version->version < kVersion) PLAYFS_CHECK(migrate(pool, created));
+  return site_of(pool);
+}
+
+PostgresStatement set_oldest_server(bool is_closed) {
+  // What a newer playfs has decided stays.
+  return {"UPDATE schema_version SET oldest = $1 WHERE version = $2",
+          Parameters().integer(is_closed ? kClosedSince : kMigrations.back().oldest).integer(kVersion)};
 }
 
 }  // namespace playfs::service

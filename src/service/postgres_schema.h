@@ -3,18 +3,26 @@
 
 #include <string>
 
-#include "base/random.h"
 #include "base/result.h"
 #include "service/postgres_pool.h"
+#include "service/postgres_values.h"
 
 namespace playfs::service {
 
-/// Creates or upgrades the tables in one transaction, and returns the store's site id. Several servers may call it at
-/// once, also while others serve. Errors: not_supported for tables that only a newer playfs can use.
-Result<std::string> prepare_postgres_schema(PostgresPool& pool, Random& random);
+/// What does not change with the records.
+struct PostgresSite {
+  std::string id;
+  std::string closed;  ///< see closed_store.h
+};
 
-/// For callers that create no store: returns the site id of the one that is there. Errors: not_found without one;
-/// not_supported for another version.
-Result<std::string> require_postgres_schema(PostgresPool& pool);
+/// Upgrades the tables in one transaction, or creates them, with `created` as the site. Several servers may call it at
+/// once, also while others serve. Errors: not_supported for tables that only a newer playfs can use.
+Result<PostgresSite> prepare_postgres_schema(PostgresPool& pool, const PostgresSite& created);
+
+/// For callers that create no store. Errors: not_found without one; not_supported for another version.
+Result<PostgresSite> require_postgres_schema(PostgresPool& pool);
+
+/// Goes with every change of `closed`: servers that do not know it may not be started on a closed store.
+PostgresStatement set_oldest_server(bool is_closed);
 
 }  // namespace playfs::service

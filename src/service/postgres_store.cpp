@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "service/closed_store.h"
 #include "service/postgres_pool.h"
 #include "service/postgres_record.h"
 #include "service/postgres_schema.h"
@@ -30,16 +31,14 @@ constexpr const char* kChanges =
 
 // The record is locked before the site's row, as in each write. $3 is the number of changes: 1, or 0 for a file chunk.
 constexpr const char* kLockRecord = "SELECT position FROM records WHERE id = $1 AND collection = $2 FOR UPDATE";
-constexpr const char* kNumberChange =
-    "UPDATE site SET changed = changed + $3 WHERE EXISTS (SELECT 1 FROM records WHERE id = $1 AND collection = $2)";
+constexpr const char* kNumberChange = "UPDATE site SET changed = " PLAYFS_POSTGRES_UNLESS_CLOSED(
+    "changed + $3") " WHERE EXISTS (SELECT 1 FROM records WHERE id = $1 AND collection = $2)";
 constexpr const char* kSetStatus =
     "UPDATE records SET updated_at = GREATEST(records.updated_at + 1, $4), status = $5,"
     " changed = CASE WHEN $3 = 1 THEN site.changed END"
     " FROM site WHERE records.id = $1 AND records.collection = $2"
     " RETURNING records.position, records.id, records.created_at, updated_at, status, owner, fields";
 
-// Rewrites the row that every write needs, so that the transaction waits for it and reaches the disk.
-constexpr const char* kTryToWrite = "UPDATE site SET id = id";
 constexpr std::chrono::seconds kTrialLimit{3};
 
 /// From rows of which the last, if there are more than `limit`, only says that there is another page.
@@ -62,18 +61,24 @@ Parameters page_parameters(std::string_view collection, std::size_t limit, Posit
 }  // namespace
 
 Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const std::string& uri, const Clock& clock, Random& random) {
-  auto writers = std::make_unique<PostgresPool>(uri, kWriters);
-  auto site_id = prepare_postgres_schema(*writers, random);
-  if (!site_id) return fail(site_id.error().while_doing(without_password(uri)));
-  return std::unique_ptr<PostgresStore>(new PostgresStore(uri, std::move(writers), *std::move(site_id), clock, random));
+  return open(uri, clock, random, [&random](PostgresPool& pool) {
+    return prepare_postgres_schema(pool, {random.hex(16), std::string(kOpenStore)});
+  });
 }
 
 Result<std::unique_ptr<PostgresStore>> PostgresStore::open_existing(const std::string& uri, const Clock& clock,
                                                                     Random& random) {
+  return open(uri, clock, random, require_postgres_schema);
+}
+
+Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const std::string& uri, const Clock& clock, Random& random,
+                                                           UniqueFunction<Result<PostgresSite>(PostgresPool&)> find) {
   auto writers = std::make_unique<PostgresPool>(uri, kWriters);
-  auto site_id = require_postgres_schema(*writers);
-  if (!site_id) return fail(site_id.error().while_doing(without_password(uri)));
-  return std::unique_ptr<PostgresStore>(new PostgresStore(uri, std::move(writers), *std::move(site_id), clock, random));
+  auto site = find(*writers);
+  if (!site) return fail(site.error().while_doing(without_password(uri)));
+  if (auto finished = require_finished(site->closed); !finished)
+    return fail(finished.error().while_doing(without_password(uri)));
+  return std::unique_ptr<PostgresStore>(new PostgresStore(uri, std::move(writers), std::move(site->id), clock, random));
 }
 
 PostgresStore::PostgresStore(const std::string& uri, std::unique_ptr<PostgresPool> writers, std::string site_id,
@@ -137,7 +142,8 @@ Result<StoredRecord> PostgresStore::set_status(std::string_view collection, std:
 }
 
 Status PostgresStore::try_to_write() {
-  PLAYFS_TRY(auto rows, commit_at_once(*writers_, {{kTryToWrite}}, std::chrono::steady_clock::now() + kTrialLimit));
+  PLAYFS_TRY(auto rows,
+             commit_at_once(*writers_, {{kPostgresTouchSite}}, std::chrono::steady_clock::now() + kTrialLimit));
   return {};
 }
 

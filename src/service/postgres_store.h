@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/callback.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/result.h"
@@ -16,6 +17,7 @@ namespace playfs::service {
 
 class PostgresPool;
 class PostgresWriter;
+struct PostgresSite;
 
 class PostgresStore final : public SiteStore {
  public:
@@ -53,6 +55,8 @@ class PostgresStore final : public SiteStore {
   Result<std::int64_t> revoke_keys(std::string_view account, std::string_view key_id) override;
 
  private:
+  static Result<std::unique_ptr<PostgresStore>> open(const std::string& uri, const Clock& clock, Random& random,
+                                                     UniqueFunction<Result<PostgresSite>(PostgresPool&)> find);
   PostgresStore(const std::string& uri, std::unique_ptr<PostgresPool> writers, std::string site_id, const Clock& clock,
                 Random& random);
 

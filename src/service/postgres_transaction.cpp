@@ -45,7 +45,12 @@ Result<std::vector<PostgresRows>> commit_at_once(PostgresPool& pool, std::vector
   }
 }
 
-Status in_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnection&, PostgresDeadline)> work) {
+namespace {
+
+using TransactionWork = UniqueFunction<Status(PostgresConnection&, PostgresDeadline)>;
+
+/// `commit` is sent at once, and ends with COMMIT.
+Status run_transaction(PostgresPool& pool, TransactionWork& work, const std::vector<PostgresStatement>& commit) {
   const auto deadline = std::chrono::steady_clock::now() + kPostgresWriteLimit;
   Retries retries(deadline);
   for (bool was_lost = false;;) {
@@ -55,15 +60,24 @@ Status in_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnecti
     if (done) done = work(*connection, deadline);
     const bool may_be_lost_once = !done && is_lost(done.error()) && !std::exchange(was_lost, true);
     if (done) {
-      auto committed = connection->run({{"COMMIT"}}, deadline);
+      auto committed = connection->run(commit, deadline);
       if (committed) return check_committed(committed->back());
       done = fail(std::move(committed).error());
-    } else if (!is_lost(done.error())) {
-      // If this fails too, the connection is closed, and the server rolls back by itself.
-      std::ignore = connection->roll_back(deadline);
     }
+    // If this fails too, the connection is closed, and the server rolls back by itself.
+    if (!is_lost(done.error())) std::ignore = connection->roll_back(deadline);
     if (!may_be_lost_once && !retries.again(done.error())) return done;
   }
+}
+
+}  // namespace
+
+Status in_transaction(PostgresPool& pool, TransactionWork work) {
+  return run_transaction(pool, work, {{kPostgresTouchSite}, {"COMMIT"}});
+}
+
+Status in_schema_transaction(PostgresPool& pool, TransactionWork work) {
+  return run_transaction(pool, work, {{"COMMIT"}});
 }
 
 }  // namespace playfs::service

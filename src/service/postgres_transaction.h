@@ -17,6 +17,14 @@ inline constexpr std::chrono::seconds kPostgresWriteLimit{8};
 /// What each transaction begins with. The server ends it by itself if this process stops in the middle.
 std::vector<PostgresStatement> begin_transaction();
 
+/// A new value for a column of the site's row, or of a closed store NULL, which no column takes: the transaction fails,
+/// whatever else it has done, with closed_for_writing().
+#define PLAYFS_POSTGRES_UNLESS_CLOSED(value) "CASE WHEN closed = '' THEN " value " END"
+
+/// Rewrites the row that every write needs, so that the transaction waits for it, reaches the disk, and fails if the
+/// store is closed.
+inline constexpr const char* kPostgresTouchSite = "UPDATE site SET id = " PLAYFS_POSTGRES_UNLESS_CLOSED("id");
+
 /// Whether a COMMIT did commit: in a transaction that has failed, it rolls back.
 Status check_committed(const PostgresRows& commit);
 
@@ -27,8 +35,11 @@ Result<std::vector<PostgresRows>> commit_at_once(PostgresPool& pool, std::vector
                                                  PostgresDeadline deadline);
 
 /// Runs `work` in a transaction and commits, again if it loses against another one or if its connection ended before
-/// the commit. Other errors roll back. If the connection ends during the commit, nobody knows whether it happened:
-/// busy.
+/// the commit. Other errors roll back, and so does a closed store: with the commit, since the row is locked last. If
+/// the connection ends during the commit, nobody knows whether it happened: busy.
 Status in_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnection&, PostgresDeadline)> work);
+
+/// The same for the tables themselves, also of a closed store, or before there is one.
+Status in_schema_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnection&, PostgresDeadline)> work);
 
 }  // namespace playfs::service

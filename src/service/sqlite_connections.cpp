@@ -2,7 +2,21 @@
 
 #include <utility>
 
+#include "service/closed_store.h"
+
 namespace playfs::service {
+
+namespace {
+
+/// In the transaction that writes.
+Status require_open(Connection& connection) {
+  PLAYFS_TRY(auto site, connection.use("SELECT 1 FROM site WHERE closed = ''"));
+  PLAYFS_TRY(bool is_open, site->step());
+  if (is_open) return {};
+  return fail(closed_for_writing());
+}
+
+}  // namespace
 
 Result<Connection::Use> Connection::use(std::string_view sql) {
   auto found = statements_.find(sql);
@@ -22,7 +36,10 @@ Connections::Connections(std::string path, Database writer)
     : path_(std::move(path)), writer_(std::move(writer)), queue_(writer_.database()) {}
 
 Status Connections::write(UniqueFunction<Status(Connection&)> write) {
-  return queue_.run([&] { return write(writer_); });
+  return queue_.run([&]() -> Status {
+    PLAYFS_CHECK(require_open(writer_));
+    return write(writer_);
+  });
 }
 
 Result<Connections::Loan> Connections::read() {

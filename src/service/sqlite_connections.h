@@ -53,6 +53,7 @@ class Connections {
   static Result<std::unique_ptr<Connections>> open(const std::string& path, Database::Durability durability);
 
   /// Runs `write` in a transaction on the writing connection, and returns once it is committed. See WriteQueue.
+  /// Errors: busy, if the store is closed.
   [[nodiscard]] Status write(UniqueFunction<Status(Connection&)> write);
 
   /// A connection for reading, returned when the loan ends.

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/sqlite.h"
+#include "service/closed_store.h"
 #include "service/record_check.h"
 #include "service/sqlite_schema.h"
 
@@ -35,7 +36,8 @@ Status back_up_store(const std::string& path, const std::string& copy) {
 Result<std::uint64_t> check_store(const std::string& path) {
   PLAYFS_TRY(Database database, open_existing(path));
   PLAYFS_CHECK(database.check_integrity());
-  PLAYFS_CHECK(require_current_schema(database));
+  PLAYFS_TRY(const SqliteSite site, require_current_schema(database));
+  PLAYFS_CHECK(require_finished(site.closed));
   PLAYFS_TRY(Statement records, database.prepare("SELECT id, collection, created_at, updated_at, fields, belongs_to"
                                                  " FROM records ORDER BY position"));
   std::uint64_t count = 0;

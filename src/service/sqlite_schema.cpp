@@ -6,7 +6,7 @@ namespace playfs::service {
 
 namespace {
 
-constexpr std::int64_t kVersion = 6;
+constexpr std::int64_t kVersion = 7;
 
 // `position` is the order of all records. The indexes that end in it give a page of one collection, or of one record's
 // parts, the same cost at any depth. `changed` numbers the latest change of each record, over all collections;
@@ -75,44 +75,54 @@ constexpr const char* kAddChanges = R"sql(
   UPDATE records SET changed = position WHERE collection <> 'file_chunks';
 )sql";
 
+// Each write looks at it (closed_store.h).
+constexpr const char* kAddClosed = "ALTER TABLE site ADD COLUMN closed TEXT NOT NULL DEFAULT ''";
+
 Result<std::int64_t> version_of(Database& database) {
   PLAYFS_TRY(Statement query, database.prepare("PRAGMA user_version"));
   PLAYFS_TRY(bool known, query.step());
   return known ? query.integer(0) : 0;
 }
 
+Result<SqliteSite> site_of(Database& database) {
+  PLAYFS_TRY(Statement site, database.prepare("SELECT id, closed FROM site"));
+  PLAYFS_TRY(bool has_site, site.step());
+  if (!has_site) return fail(ErrorCode::corrupt, "the store has no site id");
+  return SqliteSite{std::string(site.text(0)), std::string(site.text(1))};
+}
+
+/// From any older version; 0 is an empty file.
+Status upgrade(Database& database, std::int64_t version, const SqliteSite& created) {
+  if (version > 0 && version < 4) PLAYFS_CHECK(database.execute(kAddBelonging));
+  if (version > 0 && version < 6) PLAYFS_CHECK(database.execute(kAddChanges));
+  // Before version 5 a code was not bound to a client. Codes live ten minutes, so they are dropped.
+  if (version < 5) PLAYFS_CHECK(database.execute("DROP TABLE IF EXISTS sign_in_codes"));
+  PLAYFS_CHECK(database.execute(kTables));
+  PLAYFS_CHECK(database.execute(kAddClosed));
+  PLAYFS_TRY(Statement name, database.prepare("INSERT INTO site (id, closed) SELECT ?1, ?2"
+                                              " WHERE NOT EXISTS (SELECT * FROM site)"));
+  PLAYFS_CHECK(name.bind(1, created.id).bind(2, created.closed).run());
+  return database.execute("PRAGMA user_version = " + std::to_string(kVersion));
+}
+
 }  // namespace
 
-Status require_current_schema(Database& database) {
+Result<SqliteSite> require_current_schema(Database& database) {
   PLAYFS_TRY(std::int64_t version, version_of(database));
-  if (version == kVersion) return {};
+  if (version == kVersion) return site_of(database);
+  if (version > kVersion)
+    return fail(ErrorCode::not_supported, "the store was written by a newer version of playfs", "update playfs");
   return fail(ErrorCode::not_supported, "the store was written by another version of playfs",
               "open it once with this version: playfs serve");
 }
 
-Result<std::string> prepare_schema(Database& database, Random& random) {
+Result<SqliteSite> prepare_schema(Database& database, const SqliteSite& created) {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
   PLAYFS_TRY(std::int64_t version, version_of(database));
-  if (version > kVersion)
-    return fail(ErrorCode::not_supported, "the store was written by a newer version of playfs", "update playfs");
-  if (version < kVersion) {
-    if (version > 0 && version < 4) PLAYFS_CHECK(database.execute(kAddBelonging));
-    if (version > 0) PLAYFS_CHECK(database.execute(kAddChanges));
-    // Before version 5 a code was not bound to a client. Codes live ten minutes, so they are dropped.
-    PLAYFS_CHECK(database.execute("DROP TABLE IF EXISTS sign_in_codes"));
-    PLAYFS_CHECK(database.execute(kTables));
-    PLAYFS_TRY(Statement name,
-               database.prepare("INSERT INTO site (id) SELECT ?1 WHERE NOT EXISTS (SELECT * FROM site)"));
-    PLAYFS_CHECK(name.bind(1, random.hex(16)).run());
-    PLAYFS_CHECK(database.execute("PRAGMA user_version = " + std::to_string(kVersion)));
-  }
-  PLAYFS_TRY(Statement site, database.prepare("SELECT id FROM site"));
-  PLAYFS_TRY(bool has_site, site.step());
-  if (!has_site) return fail(ErrorCode::corrupt, "the store has no site id");
-  std::string site_id(site.text(0));
-  site.reset();
+  if (version < kVersion) PLAYFS_CHECK(upgrade(database, version, created));
+  PLAYFS_TRY(SqliteSite site, require_current_schema(database));
   PLAYFS_CHECK(transaction.commit());
-  return site_id;
+  return site;
 }
 
 }  // namespace playfs::service

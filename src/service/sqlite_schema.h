@@ -3,17 +3,22 @@
 
 #include <string>
 
-#include "base/random.h"
 #include "base/result.h"
 #include "base/sqlite.h"
 
 namespace playfs::service {
 
-/// Creates or upgrades the tables, and returns the store's site id. Several processes may call it at once on a new
-/// file. Errors: not_supported for a file of a newer playfs.
-Result<std::string> prepare_schema(Database& database, Random& random);
+/// What does not change with the records.
+struct SqliteSite {
+  std::string id;
+  std::string closed;  ///< see closed_store.h
+};
 
-/// For callers that only read a store. Errors: not_supported for another version, or for a file that is not a store.
-Status require_current_schema(Database& database);
+/// Upgrades the tables, or creates them, with `created` as the site. Several processes may call it at once on a new
+/// file. Errors: not_supported for a file of a newer playfs.
+Result<SqliteSite> prepare_schema(Database& database, const SqliteSite& created);
+
+/// For callers that create no store. Errors: not_supported for another version, or for a file that is not a store.
+Result<SqliteSite> require_current_schema(Database& database);
 
 }  // namespace playfs::service

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "service/closed_store.h"
 #include "service/record_id.h"
 #include "service/sqlite_connections.h"
 #include "service/sqlite_limits.h"
@@ -156,10 +157,11 @@ Result<Page> read_page(Statement& query, std::size_t limit, Position before) {
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path, Database::Durability durability,
                                                        const Clock& clock, Random& random) {
   PLAYFS_TRY(Database database, Database::open(path, durability));
-  auto site_id = prepare_schema(database, random);
-  if (!site_id) return fail(site_id.error().while_doing(path));
+  auto site = prepare_schema(database, {random.hex(16), std::string(kOpenStore)});
+  if (!site) return fail(site.error().while_doing(path));
+  if (auto finished = require_finished(site->closed); !finished) return fail(finished.error().while_doing(path));
   PLAYFS_TRY(auto connections, Connections::open(path, durability));
-  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(connections), *std::move(site_id), clock, random));
+  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(connections), std::move(site->id), clock, random));
 }
 
 SqliteStore::SqliteStore(std::unique_ptr<Connections> connections, std::string site_id, const Clock& clock,

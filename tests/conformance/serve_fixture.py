@@ -15,10 +15,12 @@ BASE = '/.site/data'
 
 
 class Server:
-    """One store and one address; the process can be stopped and restarted. `store`: a database; else a directory."""
+    """One store and one address; the process can be stopped and restarted. `store`: a database; else a directory.
+    `program`: another version of playfs."""
 
-    def __init__(self, case, *options, store=None):
+    def __init__(self, case, *options, store=None, program=None):
         self.case, self.options = case, [str(option) for option in options]
+        self.program = program or case.playfs_path
         self.store = store or case.home / 'store'
         self.address = f'127.0.0.1:{free_port()}'
         self.url = f'http://{self.address}'
@@ -28,7 +30,7 @@ class Server:
 
     def start(self):
         self.process = subprocess.Popen(
-            [self.case.playfs_path, 'serve', '--listen', self.address, '--store', str(self.store), *self.options],
+            [self.program, 'serve', '--listen', self.address, '--store', str(self.store), *self.options],
             env=self.case.environment('server'), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True)
 

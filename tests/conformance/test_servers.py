@@ -1,167 +1,50 @@
 #!/usr/bin/env python3
-"""Several servers over one PostgreSQL database: they answer as if they were one, in one order, also when the database
-dies, hangs, or is of another version."""
+"""Several servers over one PostgreSQL database: they answer as if they were one, also when one of them or the database
+dies or hangs."""
 import contextlib
 import http.client
-import itertools
 import json
 import os
 import pathlib
 import re
 import signal
+import statistics
+import sys
 import threading
-import unittest
+import time
 
 import fixture
 import postgres
-from serve_fixture import BASE, Server, ServeTest
-
-WRITERS, EACH = 6, 500
-
-
-@unittest.skipUnless(postgres.is_installed(), 'PostgreSQL is not installed')
-class Servers(ServeTest):
-    SETTINGS = ()
-
-    def setUp(self):
-        super().setUp()
-        self.cluster = postgres.Cluster(self.SETTINGS)
-        self.addCleanup(self.cluster.remove)
-        self.database = self.cluster.new_database()
-
-    def uri(self):
-        return postgres.uri(self.cluster.folder, self.database)
-
-    def begin(self, count=2, limits='off', store=None):
-        store = store or self.uri()
-        return [Server(self, '--limits', limits, store=store) for _ in range(count)]
-
-    def threads(self, *works):
-        """Runs them together; a failure in one fails the test."""
-        failures = []
-
-        def run(work):
-            try:
-                work()
-            except BaseException as failure:  # pylint: disable=broad-except
-                failures.append(failure)
-
-        running = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
-        for thread in running:
-            thread.start()
-        for thread in running:
-            thread.join(4 * fixture.COMMAND_LIMIT)
-            self.assertFalse(thread.is_alive(), 'still running')
-        if failures:
-            raise failures[0]
-
-
-class Order(Servers):
-    def poll_by_time(self, servers, done):
-        """Ids in the order in which a client meets them that stops at the newest created_at it knows."""
-        connections = itertools.cycle([(server, server.connect()) for server in servers])
-        seen, stored, last = [], '', False
-        while not last:
-            last = done.is_set()
-            server, connection = next(connections)
-            met, cursor = [], None
-            while True:
-                page, cursor = server.page('messages', cursor, 20, connection)
-                new = [record for record in page if record['created_at'] > stored]
-                met += new
-                if len(new) < len(page) or not cursor:
-                    break
-            if met:
-                stored = met[0]['created_at']
-            seen += [record['id'] for record in reversed(met)]
-        return seen
-
-    def poll_by_cursor(self, servers, done):
-        """Ids as events tell them, to a client that goes on at another server after some of them."""
-        site = self.cluster.sql('SELECT id FROM site', self.database)[0]
-        seen, cursor = [], f'{site}.0'  # before any change
-        for server in itertools.cycle(servers):
-            with contextlib.closing(server.connect()) as connection:
-                connection.request('GET', f'/.site/events?after={cursor}')
-                answer = connection.getresponse()
-                end = len(seen) + 50
-                while len(seen) < end:
-                    line = answer.readline().decode().rstrip('\n')
-                    if line.startswith('id: '):
-                        cursor = line.removeprefix('id: ')
-                    elif line.startswith('data: ') and 'id' in (change := json.loads(line.removeprefix('data: '))):
-                        seen.append(change['id'])
-                        if done.is_set() and len(seen) >= WRITERS * EACH:
-                            return seen
-                    elif line == ':' and done.is_set():  # nothing for a while
-                        return seen
-
-    def race(self, relay, watches=True):
-        """What writers at two servers wrote, and what a client saw meanwhile that stores times, and one that stores
-        cursors."""
-        servers = self.begin(store=relay.uri(self.database))
-        done, written, lock = threading.Event(), [], threading.Lock()
-        left, seen = [WRITERS], {}
-
-        def write(server):
-            connection = server.connect()
-            for number in range(EACH):
-                record = server.create('messages', {'body': f'{number}'}, connection=connection)
-                with lock:
-                    written.append(record['id'])
-            with lock:
-                left[0] -= 1
-                if left[0] == 0:
-                    done.set()
-
-        def by_time():
-            seen['time'] = self.poll_by_time(servers, done)
-
-        def by_cursor():
-            seen['cursor'] = self.poll_by_cursor(servers, done)
-
-        self.threads(*(lambda server=server: write(server) for server in servers * (WRITERS // 2)), by_time,
-                     *([by_cursor] if watches else []))
-        return servers, written, seen
-
-    def test_clients_that_store_cursors_and_times_miss_and_double_nothing(self):
-        relay = postgres.SlowCommits(self.cluster)
-        self.addCleanup(relay.remove)
-        servers, written, seen = self.race(relay)
-        self.assertEqual(len(set(written)), WRITERS * EACH)
-        for kind, ids in seen.items():
-            self.assertEqual(len(ids), len(set(ids)), f'{kind}: some twice')
-            self.assertEqual(set(ids), set(written), f'{kind}: some missed')
-        order = [[record['id'] for record in server.all('messages')] for server in servers]
-        self.assertEqual(order[0], order[1])
-        self.assertEqual(order[0], seen['time'][::-1])
-        self.assertEqual(order[0], seen['cursor'][::-1])
-        self.assertIn('sound', self.playfs('serve', 'check', '--store', servers[0].store).stderr)
-
-    def test_a_plain_sequence_would_be_noticed(self):
-        self.begin(1)[0].stop()  # makes the tables
-        relay = postgres.PlainSequence(self.cluster, self.database)
-        self.addCleanup(relay.remove)
-        _, written, seen = self.race(relay, watches=False)
-        self.assertNotEqual(sorted(seen['time']), sorted(written))
+from serve_fixture import BASE, Server
+from servers_fixture import Servers
 
 
 class OneTruth(Servers):
-    def test_a_limit_holds_for_all_servers_together(self):
-        allowed = 60
-        limits = self.home / 'limits.json'
-        limits.write_text(json.dumps({'messages': allowed}))
-        servers = self.begin(3, limits)
+    def count_answers(self, servers, each):
+        """How many of the messages of nine writers, three at each server, are taken, and how many refused."""
         answers = []
 
         def write(server):
             connection = server.connect()
-            for _ in range(20):
+            for _ in range(each):
                 answers.append(server.send('POST', '/messages', {'body': 'x'}, connection=connection)[0])
 
         self.threads(*(lambda server=server: write(server) for server in servers * 3))
-        self.assertEqual((answers.count(200), answers.count(429)), (allowed, 180 - allowed))
+        return answers.count(200), answers.count(429)
+
+    def test_a_limit_holds_for_all_servers_together(self):
+        allowed, expired = 60, 7
+        limits = self.home / 'limits.json'
+        limits.write_text(json.dumps({'messages': allowed}))
+        servers = self.begin(3, limits)
+        self.assertEqual(self.count_answers(servers, 20), (allowed, 180 - allowed))
         self.assertEqual(len(servers[1].all('messages')), allowed)
+        # As many as have been written an hour ago may follow, and no more.
+        self.cluster.sql('UPDATE write_limits SET expiries = ARRAY(SELECT CASE WHEN n > '
+                         f'{expired} THEN expiry ELSE 1 END FROM unnest(expiries) WITH ORDINALITY AS e (expiry, n))',
+                         self.database)
+        self.assertEqual(self.count_answers(servers, 5), (expired, 45 - expired))
+        self.assertEqual(len(servers[2].all('messages')), allowed + expired)
 
     def test_a_key_creates_one_record_at_whichever_servers(self):
         servers = self.begin(3)
@@ -237,6 +120,78 @@ class OneTruthAtSerializable(OneTruth):
 
     def uri(self):
         return self.relay.uri(self.database)
+
+
+class Killed(Servers):
+    def test_servers_that_are_killed_lose_nothing_and_use_no_key_twice(self):
+        servers = self.begin(3)
+        acknowledged, gaps, restarts = {}, [], []
+        lock, over = threading.Lock(), threading.Event()
+
+        def write(name, turn):
+            """At the next server, if one fails. Repeats what was not acknowledged."""
+            connection, number, failed = None, 0, None
+            while not over.is_set():
+                server, key = servers[turn % 3], f'{name}.{number}'
+                try:
+                    connection = connection or server.connect()
+                    status, answer = server.send('POST', '/messages', {'body': key}, {'Idempotency-Key': key}, connection)
+                except (OSError, http.client.HTTPException):
+                    connection, turn, failed = None, turn + 1, failed or time.monotonic()
+                    continue
+                self.assertEqual(status, 200, answer)
+                with lock:
+                    acknowledged[key] = answer['record']['id']
+                    if failed:
+                        gaps.append(time.monotonic() - failed)
+                failed, number = None, number + 1
+
+        def more():
+            before = len(acknowledged)
+            self.eventually(lambda: len(acknowledged) > before + 100, 'they write')
+
+        def kill_and_restart():
+            try:
+                for server in servers * 3:
+                    more()
+                    server.kill()
+                    more()
+                    began = time.monotonic()
+                    server.start()
+                    restarts.append(time.monotonic() - began)
+                more()
+            finally:
+                over.set()
+
+        self.threads(*(lambda name=name, turn=turn: write(name, turn) for turn, name in enumerate('abcdefghijkl')),
+                     kill_and_restart)
+        stored = [(record['body'], record['id']) for record in servers[0].all('messages')]
+        self.assertEqual(len({body for body, _ in stored}), len(stored), 'a key was used twice')
+        self.assertEqual({body: dict(stored).get(body) for body in acknowledged}, acknowledged)
+        self.assertIn('sound', self.playfs('serve', 'check', '--store', self.uri()).stderr)
+        self.assertGreater(len(gaps), 9, 'some were cut off each time')
+        print(f'{len(acknowledged)} writes; {len(restarts)} times kill -9; cut off {len(gaps)} times, for '
+              f'{1000 * statistics.median(gaps):.0f} ms ({1000 * max(gaps):.0f} at most); restarted after '
+              f'{1000 * statistics.median(restarts):.0f} ms', file=sys.stderr)
+
+
+class AsOverSqlite(Servers):
+    def test_what_postgres_text_refuses_is_a_record_as_any_other(self):
+        server, = self.begin(1)
+        body = {'thread': 'a\0b', 'body': '\0 \ufffe \U0001f600'}
+        record = server.create('messages', body)
+        self.assertEqual({name: server.send('GET', f'/messages/{record["id"]}')[1]['record'][name] for name in body},
+                         body)
+        for name in ('%00', '%ff', "'", 'x' * 2000):
+            self.assertEqual(server.send('GET', f'/messages/{name}')[0], 404)
+
+    def test_the_password_is_not_shown(self):
+        uri = f'postgresql://playfs:secret@/{self.database}?host={self.cluster.folder}'
+        server = Server(self, store=uri)
+        server.process.terminate()
+        said = server.process.communicate()[1]
+        self.assertIn('Serving postgresql://playfs@/', said)
+        self.assertNotIn('secret', said)
 
 
 class Trouble(Servers):
@@ -333,54 +288,6 @@ class Trouble(Servers):
                 self.assertEqual(other.send('PATCH', f'/projects/{record["id"]}', {'b': 2})[0], 200)
             finally:
                 stopped.process.send_signal(signal.SIGCONT)
-
-
-class Versions(Servers):
-    def test_only_tables_that_a_server_knows_are_used(self):
-        server, = self.begin(1)
-        server.create('messages', {'body': 'x'})
-        server.stop()
-        self.cluster.sql('UPDATE schema_version SET version = 99, oldest = 99', self.database)
-        done = self.playfs('serve', '--listen', '127.0.0.1:0', '--store', server.store, check=False)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn('newer version of playfs', done.stderr)
-        self.assertIn('newer version', self.playfs('serve', 'check', '--store', server.store, check=False).stderr)
-        self.cluster.sql('UPDATE schema_version SET oldest = 1', self.database)
-        server.start()
-        self.assertEqual(len(server.all('messages')), 1)
-        self.assertEqual(self.cluster.sql('SELECT version FROM schema_version', self.database), ['99'])
-
-    def test_check_finds_what_is_broken_and_backup_names_pg_dump(self):
-        server, = self.begin(1)
-        for number in range(3):
-            server.create('messages', {'body': str(number)})
-        for damage, repair in (("fields = '[]'", "fields = '{\"body\":\"1\"}'"), ('created_at = 5', None)):
-            self.assertIn('3 records', self.playfs('serve', 'check', '--store', server.store).stderr)
-            self.cluster.sql(f'UPDATE records SET {damage} WHERE position = 2', self.database)
-            done = self.playfs('serve', 'check', '--store', server.store, check=False)
-            self.assertNotEqual(done.returncode, 0, damage)
-            if repair:
-                self.cluster.sql(f'UPDATE records SET {repair} WHERE position = 2', self.database)
-        done = self.playfs('serve', 'backup', self.home / 'copy', '--store', server.store, check=False)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn('pg_dump', done.stderr)
-
-    def test_what_postgres_text_refuses_is_a_record_as_any_other(self):
-        server, = self.begin(1)
-        body = {'thread': 'a\0b', 'body': '\0 \ufffe \U0001f600'}
-        record = server.create('messages', body)
-        self.assertEqual({name: server.send('GET', f'/messages/{record["id"]}')[1]['record'][name] for name in body},
-                         body)
-        for name in ('%00', '%ff', "'", 'x' * 2000):
-            self.assertEqual(server.send('GET', f'/messages/{name}')[0], 404)
-
-    def test_the_password_is_not_shown(self):
-        uri = f'postgresql://playfs:secret@/{self.database}?host={self.cluster.folder}'
-        server = Server(self, store=uri)
-        server.process.terminate()
-        said = server.process.communicate()[1]
-        self.assertIn('Serving postgresql://playfs@/', said)
-        self.assertNotIn('secret', said)
 
 
 if __name__ == '__main__':

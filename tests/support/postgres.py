@@ -49,6 +49,10 @@ def uri(folder, database):
     return f'postgresql://{USER}@/{database}?host={folder}'
 
 
+def database_of(uri):
+    return uri.split('/')[3].split('?')[0]
+
+
 class Cluster:
     """`settings` are lines of postgresql.conf. With a `primary`, its standby. The folder is removed at the end."""
 
@@ -264,7 +268,7 @@ class PlainSequence(SlowCommits):
         super().__init__(cluster)
 
     def statement(self, sql):
-        if sql.startswith('UPDATE site'):
+        if sql.startswith('UPDATE site SET position'):
             sql = 'SELECT created_at + 0 * ($1 + $2 + $3) FROM site'
         for right, naive in (('site.position - $1 + n', self.NUMBER), ('site.created_at - $1 + n', self.TIME),
                              ('site.changed - $2 + change', self.NUMBER)):

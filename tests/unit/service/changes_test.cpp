@@ -100,8 +100,9 @@ TEST_F(ChangesTest, AStoreOfVersion5IsBroughtUpToDate) {
   {
     auto database = Database::open(directory / "s.db", Database::Durability::normal);
     ASSERT_TRUE(database);
-    ASSERT_TRUE(database->execute(
-        "DROP INDEX records_by_change; ALTER TABLE records DROP COLUMN changed; PRAGMA user_version = 5"));
+    ASSERT_TRUE(
+        database->execute("ALTER TABLE site DROP COLUMN closed; DROP INDEX records_by_change;"
+                          "ALTER TABLE records DROP COLUMN changed; PRAGMA user_version = 5"));
   }
   EXPECT_EQ(check_store(directory / "s.db").error().code, ErrorCode::not_supported);
   store = open();

@@ -232,10 +232,10 @@ TEST_F(StoreTest, AStoreOfTheVersionBeforeIsBroughtUpToDate) {
   }
   auto database = Database::open(directory / "s.db", Database::Durability::normal);
   ASSERT_TRUE(database);
-  ASSERT_TRUE(
-      database->execute("DROP INDEX records_of_whole; ALTER TABLE records DROP COLUMN belongs_to;"
-                        "DROP INDEX records_by_change; ALTER TABLE records DROP COLUMN changed;"
-                        "PRAGMA user_version = 3"));
+  ASSERT_TRUE(database->execute(
+      "ALTER TABLE site DROP COLUMN closed; DROP INDEX records_of_whole; ALTER TABLE records DROP COLUMN belongs_to;"
+      "DROP INDEX records_by_change; ALTER TABLE records DROP COLUMN changed;"
+      "PRAGMA user_version = 3"));
   EXPECT_EQ(check_store(directory / "s.db").error().code, ErrorCode::not_supported);
   auto store = open();
   ASSERT_TRUE(store) << store.error().message;
