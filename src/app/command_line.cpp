@@ -211,6 +211,9 @@ class Parser {
         "  playfs serve --store postgresql://db.example.org/playground     one of several servers over a database\n"
         "  playfs serve backup /backup/monday.db --store /srv/playground   copy it while it is being served\n"
         "  playfs serve check --store /srv/playground                      read and verify all of it\n"
+        "  playfs serve copy /srv/playground postgresql://db.example.org/playground\n"
+        "                                             move it; again after an interruption. Then serve the new store\n"
+        "  playfs serve reopen --store /srv/playground   write the old one again nevertheless\n"
         "\n"
         "For the domain steward, beside the running server:\n"
         "  playfs serve hide ID                       show nobody a record's fields; --undo: show them again\n"
@@ -219,7 +222,7 @@ class Parser {
         "  playfs serve accounts revoke EMAIL [KEY]   make its keys invalid, or that one",
         serve, s);
     serve_command
-        ->add_option("[backup FILE | check | hide ID | answer MAIL | accounts]", s->words,
+        ->add_option("[backup FILE | check | copy FROM TO | reopen | hide ID | answer MAIL | accounts]", s->words,
                      "Copy, check or change the store instead of serving it")
         ->expected(0, 4);
     serve_command->add_option("-m,--message", s->message, "The text of an answer")->type_name("TEXT");

@@ -51,6 +51,7 @@ class PostgresRows {
   [[nodiscard]] int count() const { return PQntuples(result_.get()); }
   [[nodiscard]] bool empty() const { return count() == 0; }
   [[nodiscard]] std::int64_t integer(int row, int column) const;
+  [[nodiscard]] bool is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column) == 1; }
   /// Empty for NULL.
   [[nodiscard]] std::string_view bytes(int row, int column) const;
   [[nodiscard]] std::string string(int row, int column) const { return std::string(bytes(row, column)); }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/command_context.h"
+#include "app/commands/store_place.h"
 #include "app/exit_code.h"
 #include "base/result.h"
 
@@ -32,7 +33,7 @@ struct UmountArguments {
 Result<ExitCode> umount(CommandContext& context, const UmountArguments& arguments);
 
 struct ServeArguments {
-  std::vector<std::string> words;  ///< "backup FILE", "check", a command of the steward, or nothing
+  std::vector<std::string> words;  ///< "backup FILE", "copy FROM TO", …, or nothing
   std::string message;             ///< of `answer`
   std::string state;               ///< the mail's, with `answer`
   bool undo = false;               ///< of `hide`
@@ -50,11 +51,6 @@ struct ServeArguments {
 };
 Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments);
 
-/// Where a playground's records are.
-struct StorePlace {
-  std::string directory;  ///< with a database, for what this server alone keeps
-  std::string database;   ///< postgresql://…; empty: they are in the directory
-};
 /// `serve` with words: what is done to a store, beside the servers on it.
 Result<ExitCode> care_for_store(CommandContext& context, const ServeArguments& arguments, const StorePlace& place);
 

@@ -10,7 +10,6 @@
 #include "runtime/service_manager.h"
 #include "runtime/signals.h"
 #include "runtime/site_server.h"
-#include "service/postgres_uri.h"
 #include "service/site_hosts.h"
 
 namespace playfs::app {
@@ -39,17 +38,6 @@ Result<Listen> parse_listen(const std::string& text) {
   auto [stop, error] = std::from_chars(begin, end, listen.port);
   if (begin == end || error != std::errc() || stop != end) return bad();
   return listen;
-}
-
-Result<StorePlace> store_place(const CommandContext& context, const std::string& store) {
-  if (store.empty()) return StorePlace{context.places.data + "/default", {}};
-  if (service::is_postgres_uri(store)) return StorePlace{context.places.data + "/served", store};
-  if (store.find("://") != std::string::npos)
-    return fail(
-        ErrorCode::not_supported,
-        "a store is a directory or a PostgreSQL database; " + store.substr(0, store.find("://")) + " is not supported",
-        "--store DIR, or --store postgresql://HOST/DATABASE");
-  return StorePlace{context.io.absolute(store), {}};
 }
 
 Result<service::Limits> limits_of(const CommandContext& context, const std::string& limits) {
@@ -140,7 +128,7 @@ Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments)
   PLAYFS_TRY(auto site, runtime::SiteServer::start(std::move(options), context.io.clock, context.io.random));
   std::string url = "http://" + site->endpoint();
   context.out.line(url);
-  const std::string shown = place.database.empty() ? place.directory : service::without_password(place.database);
+  const std::string shown = place.is_database() ? place.name() : place.directory;
   context.out.note("Serving " + shown + ", write limits: " + arguments.limits + ". Press Ctrl-C to stop.");
   if (!site->outbox().empty()) context.out.note("Sign-in codes are written to " + site->outbox() + ".");
   context.out.document(JsonObject{{"url", url}, {"store", shown}});

@@ -1,16 +1,16 @@
-// playfs serve with words: copies and checks a store, and the commands of the domain steward. All of them work beside
-// running servers, which find out as they do of each other's writes.
+// playfs serve with words: backs up, checks and moves a store, and the commands of the domain steward. All of them work
+// beside running servers, which find out as they do of each other's writes.
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "app/commands/commands.h"
+#include "app/commands/serve_copy.h"
 #include "runtime/local_playground.h"
 #include "service/collections.h"
 #include "service/postgres_maintenance.h"
 #include "service/postgres_store.h"
-#include "service/postgres_uri.h"
 #include "service/sqlite_maintenance.h"
 #include "wire/json.h"
 
@@ -20,29 +20,25 @@ namespace {
 
 constexpr std::size_t kAccountsAtOnce = 100;
 
-std::string store_file(const StorePlace& place) {
-  return place.directory + "/" + std::string(runtime::LocalPlayground::kStoreFile);
-}
-
 /// Unlike a server, creates nothing. `steward_key` opens everything, and lives as long as this process.
 Result<std::unique_ptr<runtime::LocalPlayground>> open_existing_playground(const CommandContext& context,
                                                                            const StorePlace& place,
                                                                            std::string steward_key = {}) {
   service::ServiceOptions options;
   options.steward_key = std::move(steward_key);
-  if (!place.database.empty()) {
+  if (place.is_database()) {
     PLAYFS_TRY(auto store, service::PostgresStore::open_existing(place.database, context.io.clock, context.io.random));
     return runtime::LocalPlayground::over(std::move(store), std::move(options), context.io.clock, context.io.random);
   }
-  if (access(store_file(place).c_str(), F_OK) != 0) return fail(error_from_errno(errno, store_file(place)));
+  if (access(place.file().c_str(), F_OK) != 0) return fail(error_from_errno(errno, place.file()));
   return runtime::LocalPlayground::open(place.directory, std::move(options), context.io.clock, context.io.random);
 }
 
 Result<ExitCode> back_up(CommandContext& context, const StorePlace& place, const std::string& file) {
-  if (!place.database.empty())
+  if (place.is_database())
     return fail(ErrorCode::not_supported, "backup copies a store on this disk; a database has tools of its own",
                 "pg_dump --format=custom --file=FILE URL, and later pg_restore");
-  const std::string store = store_file(place), copy = context.io.absolute(file);
+  const std::string store = place.file(), copy = context.io.absolute(file);
   PLAYFS_CHECK(service::back_up_store(store, copy));
   context.out.note("Copied " + store + " to " + copy + ".");
   context.out.document(JsonObject{{"store", store}, {"copy", copy}});
@@ -50,10 +46,9 @@ Result<ExitCode> back_up(CommandContext& context, const StorePlace& place, const
 }
 
 Result<ExitCode> check(CommandContext& context, const StorePlace& place) {
-  const bool is_database = !place.database.empty();
-  const std::string store = is_database ? service::without_password(place.database) : store_file(place);
+  const std::string store = place.name();
   PLAYFS_TRY(std::uint64_t records,
-             is_database ? service::check_postgres_store(place.database) : service::check_store(store));
+             place.is_database() ? service::check_postgres_store(place.database) : service::check_store(place.file()));
   context.out.note(store + " is sound: " + std::to_string(records) + " records.");
   context.out.document(JsonObject{{"store", store}, {"records", records}});
   return ExitCode::done;
@@ -150,15 +145,19 @@ Result<ExitCode> care_for_store(CommandContext& context, const ServeArguments& a
   const auto& words = arguments.words;
   const std::string& first = words.front();
   if (first == "backup" && words.size() == 2) return back_up(context, place, words[1]);
+  if (first == "copy" && words.size() == 3) return copy_playground(context, words[1], words[2]);
+  if (first == "reopen" && words.size() == 1) return reopen_playground(context, place);
   if (first == "check" && words.size() == 1) return check(context, place);
   if (first == "hide" && words.size() == 2) return hide(context, place, words[1], arguments.undo);
   if (first == "answer" && words.size() == 2) return answer(context, arguments, place, words[1]);
   if (first == "accounts" && words.size() == 1) return list_accounts(context, place);
   if (first == "accounts" && (words.size() == 3 || words.size() == 4) && words[1] == "revoke")
     return revoke(context, place, words[2], words.size() == 4 ? std::optional(words[3]) : std::nullopt);
-  return fail(ErrorCode::invalid_argument,
-              "serve takes backup FILE, check, hide ID, answer MAIL, accounts [revoke EMAIL [KEY]], or nothing",
-              "playfs serve --help");
+  return fail(
+      ErrorCode::invalid_argument,
+      "serve takes backup FILE, check, copy FROM TO, reopen, hide ID, answer MAIL, accounts [revoke EMAIL [KEY]],"
+      " or nothing",
+      "playfs serve --help");
 }
 
 }  // namespace playfs::app
