@@ -165,11 +165,18 @@ class StewardOverPostgres(Steward):
         for writer in writers:
             writer.start()
         self.eventually(lambda: len(statuses) > 20, 'they write')
+        for _ in range(10):
+            self.serve(first, 'hide', project, '--undo')  # also a change
         self.serve(first, 'hide', project)
         for writer in writers:
             writer.join(COMMAND_LIMIT)
         self.assertEqual(sorted(set(statuses)), [(200, None), (403, 'forbidden')])
         self.assertEqual(second.send('GET', f'/projects/{project}')[1]['record']['status'], 'hidden')
+        # They take their locks in one order.
+        first.stop()
+        second.stop()  # now all of it has been counted
+        self.assertEqual(self.cluster.sql(f"SELECT deadlocks FROM pg_stat_database WHERE datname = '{self.database}'"),
+                         ['0'])
 
     def test_a_key_that_is_revoked_is_refused_by_all_servers(self):
         first, second = self.server(), self.server()
