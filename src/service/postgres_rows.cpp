@@ -182,7 +182,10 @@ Result<std::unique_ptr<StoredRows>> open_postgres_rows(const std::string& uri) {
 
 Result<std::unique_ptr<StoredRows>> open_postgres_copy(const std::string& uri, const std::string& site_id) {
   return rows_over(uri, [&](PostgresPool& pool) {
-    return prepare_postgres_schema(pool, {site_id, std::string(kUnfinishedStore)});
+    auto site = require_postgres_schema(pool);
+    if (!site && site.error().code == ErrorCode::not_found)
+      site = prepare_postgres_schema(pool, {site_id, std::string(kUnfinishedStore)});
+    return site;
   });
 }
 

@@ -11,7 +11,8 @@ namespace playfs::service {
 
 /// Errors: not_found; not_supported for a store of another version.
 Result<std::unique_ptr<StoredRows>> open_postgres_rows(const std::string& uri);
-/// The same, but if there is no store, makes an unfinished one of that site.
+/// The same, but if there is no store, makes an unfinished one of that site. One that is there is not brought up to
+/// date: it may be another.
 Result<std::unique_ptr<StoredRows>> open_postgres_copy(const std::string& uri, const std::string& site_id);
 
 }  // namespace playfs::service

@@ -152,7 +152,7 @@ bool is_race(const Error& error) { return error.remote_code == "42P07" || error.
 
 Result<PostgresSite> require_postgres_schema(PostgresPool& pool) {
   PLAYFS_TRY(auto version, version_of(pool));
-  if (!version) return fail(ErrorCode::not_found, "there is no store in this database");
+  if (!version || version->version == 0) return fail(ErrorCode::not_found, "there is no store in this database");
   PLAYFS_CHECK(refuse_newer(*version));
   if (version->version >= kVersion) return site_of(pool);
   return fail(ErrorCode::not_supported, "the store was written by another version of playfs",
@@ -162,8 +162,7 @@ Result<PostgresSite> require_postgres_schema(PostgresPool& pool) {
 Result<PostgresSite> prepare_postgres_schema(PostgresPool& pool, const PostgresSite& created) {
   PLAYFS_TRY(auto version, version_of(pool));
   if (!version) {
-    if (auto created = create_version(pool); !created && !is_race(created.error()))
-      return fail(std::move(created).error());
+    if (auto made = create_version(pool); !made && !is_race(made.error())) return fail(std::move(made).error());
     version = Version{};
   }
   PLAYFS_CHECK(refuse_newer(*version));

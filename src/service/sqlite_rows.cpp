@@ -168,7 +168,9 @@ Result<std::unique_ptr<StoredRows>> open_sqlite_rows(const std::string& path) {
 
 Result<std::unique_ptr<StoredRows>> open_sqlite_copy(const std::string& path, const std::string& site_id) {
   PLAYFS_TRY(Database database, Database::open(path, Database::Durability::full));
-  auto site = prepare_schema(database, {site_id, std::string(kUnfinishedStore)});
+  auto site = require_current_schema(database);
+  if (!site && site.error().code == ErrorCode::not_found)
+    site = prepare_schema(database, {site_id, std::string(kUnfinishedStore)});
   if (!site) return fail(site.error().while_doing(path));
   return std::make_unique<RowsInSqlite>(std::move(database));
 }

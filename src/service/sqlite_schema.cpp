@@ -112,6 +112,7 @@ Result<SqliteSite> require_current_schema(Database& database) {
   if (version == kVersion) return site_of(database);
   if (version > kVersion)
     return fail(ErrorCode::not_supported, "the store was written by a newer version of playfs", "update playfs");
+  if (version == 0) return fail(ErrorCode::not_found, "there is no store in this file");
   return fail(ErrorCode::not_supported, "the store was written by another version of playfs",
               "open it once with this version: playfs serve");
 }

@@ -18,7 +18,7 @@ struct SqliteSite {
 /// file. Errors: not_supported for a file of a newer playfs.
 Result<SqliteSite> prepare_schema(Database& database, const SqliteSite& created);
 
-/// For callers that create no store. Errors: not_supported for another version, or for a file that is not a store.
+/// For callers that create no store. Errors: not_found without one; not_supported for another version.
 Result<SqliteSite> require_current_schema(Database& database);
 
 }  // namespace playfs::service

@@ -22,6 +22,8 @@ import time
 
 LIMIT = 60  # seconds for one answer
 EVENT = re.compile(rb'id: [\w-]+\.(\d+)\nevent: change\ndata: \{"collection":"messages","id":"([^"]+)"')
+RECORD = re.compile(rb'\{"id":"([^"]+)","created_at":"([^"]+)"')
+CURSOR = re.compile(rb'"nextCursor":"([^"]+)"')
 HOP = 1000  # events from one server, until the next one is asked
 
 
@@ -80,29 +82,30 @@ class Pager:
         self.connections = itertools.cycle([http.client.HTTPConnection(address, timeout=LIMIT) for address in addresses])
 
     def newer_than(self, stored):
-        """The records after that time, newest first."""
+        """(id, time) of each record after that time, newest first."""
         connection, met, cursor = next(self.connections), [], ''
         while cursor is not None:
             connection.request('GET', '/.site/data/messages?limit=100' + (f'&cursor={cursor}' if cursor else ''))
             answer = connection.getresponse()
-            page = json.loads(answer.read())
+            text = answer.read()
             if answer.status != 200:
-                raise AssertionError(page)
-            new = [record for record in page['records'] if record['created_at'] > stored]
-            met += new
-            cursor = page['nextCursor'] if len(new) == len(page['records']) else None
+                raise AssertionError(text)
+            page = RECORD.findall(text)  # a third of the time that json takes
+            met += [record for record in page if record[1] > stored]
+            older = CURSOR.search(text)
+            cursor = older[1].decode() if older and page[-1][1] > stored else None
         return met
 
 
 def follow_times(addresses, last):
-    ids, pager, stored = Ids(), Pager(addresses), ''
+    ids, pager, stored = Ids(), Pager(addresses), b''
     while True:
         is_last = last.is_set()
         met = pager.newer_than(stored)
-        for record in reversed(met):
-            ids.add(record['id'].encode())
+        for identifier, _ in reversed(met):
+            ids.add(identifier)
         if met:
-            stored = met[0]['created_at']
+            stored = met[0][1]
         elif is_last:
             return ids
         time.sleep(0.2)

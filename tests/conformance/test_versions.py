@@ -170,10 +170,13 @@ class Steps(Servers):
 
     def test_a_store_of_an_older_version_is_not_changed_by_a_look(self):
         self.load_version_1()
-        done = self.playfs('serve', 'check', '--store', self.uri(), check=False)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn('another version', done.stderr)
-        self.assertEqual(self.version(), '1|1')
+        Server(self, store=self.home / 'other').stop()
+        for words in (('check', '--store', self.uri()), ('copy', self.uri(), self.home / 'new'),
+                      ('copy', self.home / 'other', self.uri())):
+            done = self.playfs('serve', *words, check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn('another version', done.stderr)
+            self.assertEqual(self.version(), '1|1')
 
     def test_check_finds_what_is_broken_and_backup_names_pg_dump(self):
         server, = self.begin(1)
@@ -242,6 +245,14 @@ class StepsInSqlite(ServeTest):
         self.assertEqual(sorted(found[:-3]), sorted(written + created))
         self.assertEqual(server.send('POST', '/projects', {}, {'Idempotency-Key': 'first'})[1]['record']['name'], 'old')
         self.assertIn('sound', self.playfs('serve', 'check', '--store', self.store).stderr)
+
+    def test_an_older_store_is_not_changed_by_a_copy(self):
+        connection = self.load_version_6()
+        Server(self, store=self.home / 'other').stop()
+        for words in ((self.store, self.home / 'new'), (self.home / 'other', self.store)):
+            done = self.playfs('serve', 'copy', *words, check=False)
+            self.assertIn('another version', done.stderr)
+            self.assertEqual(connection.execute('PRAGMA user_version').fetchone(), (6,))
 
     def test_a_newer_store_is_refused_in_words(self):
         server = Server(self)
