@@ -66,7 +66,7 @@ Author author_at(const CommandContext& context, const std::string& site) {
 
 Result<Author> author_of_mount(const MountedPlace& place) {
   PLAYFS_TRY(JsonObject status, read_json_object(place.mount_point + "/.playfs/status.json"));
-  // A mount of an older version does not say where it is from; it may have been given.
+  // A mount of an older version does not say where its agent comes from; it may have been given explicitly.
   Author author{text_of(status, "agent"), AuthorOrigin::flag};
   const std::string from = text_of(status, "agent_from");
   for (const auto& [origin, name] : kOrigins)
@@ -76,7 +76,7 @@ Result<Author> author_of_mount(const MountedPlace& place) {
 
 Author author_in(const CommandContext& context, const MountedPlace& place, const std::optional<Author>& of_mount) {
   Author own = author_at(context, place.source);
-  // What the mount fell back to says nothing about another user, nor about a login since.
+  // A mount's fallback may be another user's name, or predate a login, so it does not count.
   if (own.is_configured() || !of_mount || !of_mount->is_configured()) return own;
   return {of_mount->handle, AuthorOrigin::mount};
 }

@@ -36,15 +36,14 @@ struct Author {
   std::string handle;
   AuthorOrigin origin = AuthorOrigin::system;
 
-  /// Whether it was set for this very purpose, so that it is stronger than a mount's.
+  /// Whether it was set explicitly, and so overrides a mount's fallback.
   [[nodiscard]] bool is_configured() const { return origin <= AuthorOrigin::config; }
 };
 
 /// The author of what is written to this service (Source::text) without a mount.
 Author author_at(const CommandContext& context, const std::string& site);
 
-/// The agent that a mount was made with, as its status.json says: what the mount writes under where nobody is named.
-/// `origin` is that of the mount's own process.
+/// A mount's default agent, from its status.json. `origin` is as seen by the mount's own process.
 Result<Author> author_of_mount(const MountedPlace& place);
 
 /// The author of what this user writes through that mount. `of_mount`: author_of_mount(), if it could be had.

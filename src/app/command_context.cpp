@@ -22,7 +22,7 @@ Result<runtime::Source> CommandContext::source(const TreeOrigin& origin) const {
 }
 
 Result<runtime::Source> CommandContext::source(const std::string& text) const {
-  // A service's settings are filed under its canonical name, which is only known after parsing.
+  // Settings are stored by the service's canonical name, which is only known after parsing.
   PLAYFS_TRY(runtime::Source plain, runtime::parse_source(text, settings.text("base_path"), places, io));
   auto base_path = settings.text("base_path", plain.text);
   if (!base_path || base_path == plain.base_path) return plain;

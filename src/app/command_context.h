@@ -18,7 +18,7 @@
 
 namespace playfs::app {
 
-/// A service as a command uses it. On a terminal, it says for what answer it waits, and how long it still will.
+/// A service as a command uses it. On a terminal, shows which answer the command waits for and how long it will wait.
 class OpenStack {
  public:
   OpenStack() = default;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostMessages = 5'000;
 constexpr std::size_t kMostMessageBytes = 16 << 20;
-/// Deeper replies are not indented further, and say what they answer.
+/// Deeper replies are not indented further, but name the message that they answer.
 constexpr std::size_t kDeepest = 12;
 
 std::size_t bytes_of(const Record& message) {
@@ -52,7 +52,7 @@ class Gathering {
   std::size_t bytes_ = 0;
 };
 
-/// How many pages of the list have all messages of the thread.
+/// How many pages of the list it takes to get all messages of the thread.
 std::size_t pages_with(const std::vector<content::Listed>& list, const std::string& thread) {
   for (std::size_t i = list.size(); i > 0; --i)
     if (list[i - 1].project == thread) return (i - 1) / remote::kMostInPage + 1;
@@ -66,7 +66,7 @@ std::vector<std::string> ids_in(const std::vector<content::Listed>& list, const 
   return ids;
 }
 
-/// By what sorts messages that were posted in the same instant.
+/// Orders messages by time; the id decides between those posted in the same instant.
 bool is_older(const Record& a, const Record& b) {
   const WallTime epoch{};
   const WallTime of_a = parse_iso8601(a.created_at).value_or(epoch), of_b = parse_iso8601(b.created_at).value_or(epoch);
@@ -88,7 +88,7 @@ Result<Conversation> read_conversation(runtime::ClientStack& stack, Record threa
   const std::string& id = conversation.thread.id;
   const std::vector<std::string> ids = ids_in(*list, id);
   Gathering gathering(conversation, ids);
-  // Whatever takes fewer requests: pages that have the messages among others, or the messages one by one.
+  // Choose what takes fewer requests: the list's pages, which have other messages too, or each message by itself.
   const std::size_t pages = pages_with(*list, id);
   if (pages < ids.size()) {
     auto read =

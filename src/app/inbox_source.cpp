@@ -23,9 +23,9 @@ namespace playfs::app {
 namespace {
 
 constexpr std::string_view kEnding = ".json";
-/// A look that sends no request.
+/// The polling interval where a look sends no request.
 constexpr std::chrono::milliseconds kLookEvery{300};
-/// One that does.
+/// The polling interval where it does.
 constexpr std::chrono::seconds kAskEvery{3};
 
 class InboxOfMount final : public InboxSource {
@@ -33,7 +33,7 @@ class InboxOfMount final : public InboxSource {
   explicit InboxOfMount(std::string mount_point) : top_(std::move(mount_point)), inbox_(top_ + "/inbox") {}
 
   Result<std::vector<Entry>> entries(bool all) override {
-    // Before the entries are read: what comes later changes it.
+    // Taken before the entries are read, so that anything that arrives later differs from it.
     seen_ = look();
     std::vector<Entry> found;
     if (all) PLAYFS_CHECK(list("/seen", true, found));
@@ -54,7 +54,7 @@ class InboxOfMount final : public InboxSource {
     return fail(error_from_errno(errno, "take back the mark of " + path_of(entry)));
   }
   std::string title_of_thread(const std::string& thread) override {
-    // Not a path of strangers' making: ids have no "/", or this is none.
+    // Strangers choose this text, which becomes part of a path. No id has a "/".
     if (thread.find('/') != std::string::npos) return {};
     auto document = read_json_object(top_ + "/threads/" + thread + "/thread.json");
     return document ? text_of(*document, "title") : std::string();
@@ -71,7 +71,7 @@ class InboxOfMount final : public InboxSource {
   [[nodiscard]] std::string path_of(const Entry& entry) const {
     return inbox_ + (entry.is_seen ? "/seen/" : "/new/") + entry.id + std::string(kEnding);
   }
-  /// What changes when something comes; a file that gets too long is replaced.
+  /// Changes whenever the inbox does: the file grows, or is replaced when it gets too long.
   [[nodiscard]] std::pair<ino_t, off_t> look() const {
     struct stat now {};
     return ::stat((inbox_ + "/messages.ndjson").c_str(), &now) == 0 ? std::pair(now.st_ino, now.st_size)
@@ -98,7 +98,7 @@ class InboxOfSite final : public InboxSource {
       : stack_(std::move(stack)), inbox_(stack_->site(), agent, state), marks_(state, agent) {}
 
   Result<std::vector<Entry>> entries(bool all) override {
-    // Messages first: then the threads that they are in are listed.
+    // Messages first, so that the threads they are in are listed.
     content::Inbox::Lists lists;
     PLAYFS_TRY(lists.messages, current("messages"));
     PLAYFS_TRY(lists.threads, current("threads"));
@@ -149,7 +149,7 @@ class InboxOfSite final : public InboxSource {
       if (content::ListPtr list = stack_->site().try_list(collection)) return list;
     return list_of(*stack_, collection);
   }
-  /// Looks at what is new; what cannot be read now is left for the next time.
+  /// Examines what is new; what cannot be read now is left for the next time.
   Status take(const content::Inbox::Lists& lists) {
     for (bool goes_on = true; goes_on;) {
       goes_on = false;

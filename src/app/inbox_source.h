@@ -22,7 +22,7 @@ class InboxSource {
   };
 
   virtual ~InboxSource() = default;
-  /// Those that are new, oldest first; with `all`, before them those that were seen.
+  /// The new entries, oldest first; with `all`, preceded by those that were seen.
   virtual Result<std::vector<Entry>> entries(bool all) = 0;
   virtual Result<Record> record(const Entry& entry) = 0;
   /// Marks it as seen. False if another reader, of the same mount or without a mount, was first.
@@ -37,7 +37,7 @@ class InboxSource {
 
 /// `agent`'s inbox in the mount at `place`. REQUIRES: the mount is that agent's.
 std::unique_ptr<InboxSource> inbox_of_mount(const MountedPlace& place);
-/// `wakes`: entries are awaited, so let the service tell of changes, if it does.
+/// `wakes`: the caller will wait for entries, so subscribe to the service's events if it has them.
 Result<std::unique_ptr<InboxSource>> inbox_of_site(CommandContext& context, const std::string& agent, bool wakes);
 
 }  // namespace playfs::app

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kDirectory = "/unanswered";
 constexpr std::size_t kHashDigits = 32;
-/// While a file has not been locked yet.
+/// Suffix of a file that is not locked yet.
 constexpr std::string_view kUnlocked = ".new";
 
 struct KeptFile {
@@ -29,7 +29,7 @@ struct KeptFile {
   std::int64_t since = 0;  ///< nanoseconds
 };
 
-/// What of the name says what is sent.
+/// The part of a file's name that identifies what is sent.
 std::string beginning_for(const runtime::ClientStack& stack, const std::string& collection, const JsonObject& body) {
   std::string all;
   for (const std::string& part : {stack.client().caller(), collection, wire::to_text(body)})
@@ -37,7 +37,7 @@ std::string beginning_for(const runtime::ClientStack& stack, const std::string& 
   return ContentHash::of(all).hex().substr(0, kHashDigits) + ".";
 }
 
-/// Those that count, oldest first; removes the others.
+/// The files that still count, oldest first; removes expired and surplus ones.
 std::vector<KeptFile> files_in(const std::string& directory, const Clock& clock) {
   std::vector<KeptFile> files;
   std::error_code problem;
@@ -54,7 +54,7 @@ std::vector<KeptFile> files_in(const std::string& directory, const Clock& clock)
   return files;
 }
 
-/// Nothing if another process is sending it, or has just had its answer.
+/// Returns nothing if another process is sending it, or has just had its answer.
 UniqueFd locked_file(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   struct stat info {};

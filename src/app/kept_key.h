@@ -1,11 +1,12 @@
 // The Idempotency-Key of a POST, on disk before the POST is sent and until it has its answer. So the same command, run
 // again after a lost reply or a crash, sends the same key, and the service makes one record.
 //
-// An empty file for each, 0600, named after what is sent and the key, in a directory of the site's state. Services know
-// a key from the caller who sent it, so the name covers the caller. Who sends holds a lock on the file: the same
-// command at the same time gets a key of its own, since both are meant. Kept for a day, and only the newest 64.
+// Each key is an empty file, 0600, named after what is sent and the key, in a directory of the site's state. A service
+// remembers a key per caller, so the name also depends on the caller. The sender holds a lock on the file: if the same
+// command runs twice at the same time, each run gets a key of its own, since both are intended. Keys are kept for a
+// day, and only the newest 64.
 //
-// A value for one thread. Blocking local I/O. A disk that takes no file keeps nobody from posting.
+// A value for one thread. Blocking local I/O. If the disk takes no file, the POST is sent nevertheless.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,7 @@ class KeptKey {
 
   /// The key of an earlier POST of this body that had no answer, else a new one.
   static KeptKey of(runtime::ClientStack& stack, const std::string& collection, const JsonObject& body);
-  /// One that follows from what is sent, so that nothing need be kept.
+  /// A key that is derived from what is sent, so that nothing need be stored.
   static KeptKey given(std::string key);
   /// Whether an earlier POST of this body had no answer.
   static bool is_awaited(runtime::ClientStack& stack, const std::string& collection, const JsonObject& body);

@@ -31,7 +31,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return text;
 }
 
-/// `name` has the words before it: "thread list".
+/// `name` includes the parent commands: "thread list".
 std::string synopsis(const CommandHelp& command, const std::string& name) {
   std::string text = bold("playfs " + name);
   if (!command.options.empty()) text += " [\\fIOPTION\\fR]...";

@@ -9,7 +9,7 @@ namespace playfs::app {
 namespace {
 
 constexpr std::size_t kMostMistakes = 2, kCharactersForEach = 3;
-/// No word of ours is longer, and the time is quadratic.
+/// The longest word that is compared: no command is longer, and the time is quadratic.
 constexpr std::size_t kLongestWord = 32;
 
 /// How many mistakes make `typed` of `meant`: the optimal string alignment distance.

@@ -1,4 +1,4 @@
-// Which command somebody meant who mistyped one. Pure.
+// Suggests the command that a mistyped one probably meant. Pure.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // A directory of a mount, read as a tree: as a manifest, and the content of its files. Blocking; for commands.
 //
-// Whoever published the tree chose its names and links, so no link is followed: `keys/id` is no file of a tree whose
+// A stranger may have chosen the tree's names and links, so no link is followed: `keys/id` is no file of a tree whose
 // `keys` is a link, wherever that leads.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Reads records of any collection and prints them, for commands. Blocking, for one thread.
 //
-// Records are strangers' words: people get them escaped, programs as they are.
+// Records are untrusted text: output for people is escaped, JSON carries it unchanged.
 #pragma once
 
 #include <functional>
@@ -44,7 +44,7 @@ struct Listing {
 /// Prints the newest records: the whole of a command like `playfs mail list`.
 Result<ExitCode> print_listing(CommandContext& context, const Listing& listing);
 
-/// "name: value" lines of all that a record says.
+/// Prints all fields of a record as "name: value" lines.
 void print_fields(Output& out, const Record& record);
 /// A text of several lines, each after `margin` and a bar: no line of it can pass for one of ours.
 void print_text(Output& out, std::string_view text, const std::string& margin = {});

@@ -11,7 +11,7 @@ namespace playfs::app {
 
 namespace {
 
-/// What the service adds to a record: its id, times and status. Generous.
+/// Room for what the service adds to a record: its id, times and status. Generous.
 constexpr std::size_t kSystemFields = 512;
 
 /// Whether it can be printed as JSON: words of a command line may have any bytes.
@@ -20,7 +20,8 @@ bool is_text(const Json& value) {
   return value.array() == nullptr || std::all_of(value.array()->begin(), value.array()->end(), is_text);
 }
 
-/// Adds whether the request may have arrived. `again`: what then makes no second record; empty: look first.
+/// Adds to an error whether the request may have arrived. `again`: how to repeat it without making a second record;
+/// empty: there is no way, so the user should check first.
 Error failure(Error error, const Sending& sending, const std::string& again = {}) {
   error = error.while_doing(sending.what);
   switch (traits_of(error.code).reached) {
@@ -45,14 +46,14 @@ KeptKey key_for(runtime::ClientStack& stack, const Sending& sending, const JsonO
   return sending.key.empty() ? KeptKey::of(stack, sending.collection, body) : KeptKey::given(sending.key);
 }
 
-/// Whether nobody need send it again.
+/// Whether the outcome is final, so that the request need not be repeated.
 bool is_decided(const Result<Record>& created) {
   if (created) return true;
   const Reached reached = traits_of(created.error().code).reached;
   return reached == Reached::decision || reached == Reached::nobody;
 }
 
-/// A service answers a key that it knows with the record that it has, whatever is sent.
+/// A service answers a key that it knows with the record it has, whatever the new body says. Checks that they agree.
 Status check_is_sent(const Sending& sending, const Record& record, const JsonObject& sent) {
   const bool is_same = std::all_of(sent.begin(), sent.end(), [&](const auto& field) {
     const Json* there = record.fields.find(field.name);
@@ -132,7 +133,7 @@ Result<BegunThread> begin_thread(const CommandContext& context, runtime::ClientS
              key_of("messages"), beginning.again};
   KeptKey message_key = key_for(stack, sending, *beginning.message);
   auto message = create_with(stack, sending, message_key, *beginning.message);
-  // Until then, the same command finds the thread by its key.
+  // Until then the key is kept, so that the same command finds the thread again.
   if (is_decided(message)) {
     thread_key.forget();
     message_key.forget();

@@ -1,4 +1,5 @@
-// Creates and changes records for commands, and says what became of a request that failed. Blocking.
+// Creates and changes records for commands, and reports whether a failed request may have arrived. Blocking; for one
+// thread.
 #pragma once
 
 #include <functional>

@@ -7,7 +7,7 @@ namespace playfs::app {
 
 namespace {
 
-/// Most answers come sooner, and a line that comes and goes would only disturb.
+/// Nothing is shown before this: most answers come sooner, and a line that flashes up would only disturb.
 constexpr std::chrono::seconds kUnremarked{2};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Reads what a command is to send from standard input, and says so to whoever would have to type it. Blocking.
+// Reads what a command is to send from standard input, and on a terminal says what to type. Blocking; for one thread.
 #pragma once
 
 #include <cstddef>

@@ -17,10 +17,10 @@ namespace playfs::app {
 
 namespace {
 
-/// More than any record holds; what is longer is refused with its size, up to here.
+/// The most that is read. No record holds as much, so a longer text is refused anyway.
 constexpr std::size_t kLongestText = 1 << 20;
 constexpr const char* kBlanks = " \t\r\n";
-/// As git's: Markdown needs lines that begin with "#".
+/// As in git. Lines that begin with "#" cannot mark comments, since Markdown uses them.
 constexpr const char* kScissors = "# ------------------------ >8 ------------------------\n";
 
 Error nothing_written() {
@@ -40,7 +40,7 @@ std::string without_explanation(std::string text) {
   return at == std::string::npos ? text : text.substr(0, at + 1);
 }
 
-/// nullopt if nobody could use one, or none was chosen.
+/// nullopt without a terminal, or if no editor was chosen.
 std::optional<std::string> editor_of(const runtime::Io& io) {
   if (!io.in_is_terminal) return std::nullopt;
   auto editor = io.variable("VISUAL");

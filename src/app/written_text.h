@@ -21,9 +21,9 @@ class WrittenText {
                                  const std::string& explanation);
 
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// It has been sent, or is not to be kept: removes the editor's file.
+  /// Removes the editor's file: the text was sent, or is not to be kept.
   void discard();
-  /// The error of a request that did not send it, with where the text is.
+  /// Adds where the text is to the error of a request that did not send it.
   [[nodiscard]] Error kept(Error error) const;
 
  private:

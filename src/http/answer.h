@@ -19,7 +19,7 @@ namespace playfs::http {
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  /// Of the whole body, in bytes; nullopt: nobody knows yet.
+  /// The size of the whole body, in bytes; nullopt if unknown.
   [[nodiscard]] virtual std::optional<std::uint64_t> size() const = 0;
   /// The next bytes, some kilobytes; empty at the end. May wait for a disk; must not throw.
   virtual Result<std::string> next() = 0;
@@ -46,7 +46,7 @@ struct Answer {
   std::unique_ptr<LiveBody> live;      ///< what follows `response.body`
   std::string tag;                     ///< the entity tag of such a body
 
-  /// Of the body, in bytes, as far as that is known.
+  /// The size of the body, in bytes, if known.
   [[nodiscard]] std::optional<std::uint64_t> size() const { return source ? source->size() : response.body.size(); }
 };
 

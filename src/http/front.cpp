@@ -18,7 +18,7 @@ namespace playfs::http {
 
 namespace {
 
-// Whether it should get requests, by two names, and whether it is there at all.
+// Readiness (under two names) and liveness.
 constexpr std::string_view kHealth = "/healthz";
 constexpr std::string_view kReady = "/healthz/ready";
 constexpr std::string_view kLive = "/healthz/live";

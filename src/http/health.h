@@ -1,4 +1,4 @@
-// Whether this server lives, and whether it should be sent requests. Thread-safe.
+// Whether this server is ready for requests: the readiness check of `/healthz`. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace playfs::http {
 
 class Health {
  public:
-  /// The answer to a check of the store is good for so long: checks may come from anybody, and each costs a write.
+  /// How long the result of a store check is reused: anybody may send checks, and each costs a write.
   static constexpr std::chrono::seconds kFresh{1};
   /// A store that takes longer for a write is not ready.
   static constexpr std::chrono::seconds kPatience{3};
@@ -25,7 +25,7 @@ class Health {
 
   /// From now on the server is ready while `try_to_write` succeeds, which may block.
   void open(std::function<Status()> try_to_write);
-  /// From now on it is not ready: whoever sends requests should send them to others.
+  /// From now on the server is not ready: proxies should send requests to other servers.
   void drain() { is_draining_ = true; }
 
   [[nodiscard]] bool is_starting() const { return !is_open_.load(std::memory_order_acquire); }

@@ -15,7 +15,7 @@ namespace playfs::http {
 template <class Holder>
 class HeldBytes {
  public:
-  /// The bytes sent or received that count as progress: a byte now and then does not keep a connection here.
+  /// The bytes sent or received that count as progress: a byte now and then does not keep a connection alive.
   static constexpr std::size_t kStep = 4 * 1024;
 
   struct Verdict {

@@ -26,18 +26,18 @@ struct ServerOptions {
   unsigned write_threads = 16;        ///< concurrent writes share a commit, so more than cores
   /// For pages; 0: half the cores.
   unsigned page_threads = 0;
-  /// More for reads, and more for pages, of clients whose recent ones were cheap.
+  /// Additional threads for reads, and for pages, of clients whose recent requests of that kind were cheap.
   unsigned light_threads = 1;
   /// Past it, a page of the client with the most waiting pages is refused.
   std::size_t most_waiting_pages = 256;
   /// The same for each other kind of request. All kinds together should leave connections for newcomers.
   std::size_t most_waiting = 1'000;
-  /// Whether a request is for a page, which may cost far more than any other: pages wait only for one another. None:
+  /// Whether a request is for a page, which may cost far more than any other: pages wait only for one another. Empty:
   /// there are no pages.
   std::function<bool(const HttpRequest&)> is_page;
-  /// Whether a request asks how the server is: such checks wait only for one another. None: there are none.
+  /// Whether a request is a health check: checks wait only for one another. Empty: there are none.
   std::function<bool(const HttpRequest&)> is_check;
-  /// The client that a request counts against, behind a proxy; none: the peer.
+  /// The client that a request counts against, behind a proxy; empty: the peer.
   std::function<std::string(const HttpRequest&, const std::string& peer)> client;
   std::uint32_t header_limit = 16 * 1024;
   std::uint64_t body_limit = 256 * 1024;

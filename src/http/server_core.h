@@ -134,7 +134,8 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void say_goodbye();
   /// Goes on with a text that `live_` gave.
   void send_live(const LiveBody::Text& text);
-  /// It is not being served, listens to nothing, and is not closed already: a closed one takes a while to go away.
+  /// Whether it can be closed to make room: it is neither being served, nor a watcher, nor closed already (a closed
+  /// session takes a while to go away).
   [[nodiscard]] bool can_give_way() const { return !is_being_served_ && !live_ && stream_.socket().is_open(); }
 
  private:
@@ -167,7 +168,7 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void after_write(error_code error);
   void read_piece();
   void after_piece(Result<std::string> piece);
-  /// The same where the body's size is unknown.
+  /// The same for a body of unknown size.
   void after_piece_of_unknown(std::string piece);
   /// Takes over an answer without an end; false if there is no place for another.
   bool begin_to_watch(std::unique_ptr<LiveBody> live);
@@ -200,7 +201,7 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   std::size_t sent_ = 0;                // of head and body
   std::unique_ptr<BodySource> source_;  // the rest of the body
   std::uint64_t left_ = 0;              // bytes still to come from it, if their number is known
-  bool chunked_ = false;                // it is not, and each piece is sent with its size
+  bool chunked_ = false;                // that number is unknown: chunked transfer encoding
   std::unique_ptr<LiveBody> live_;      // what follows, without an end; the connection has a place among the watchers
   bool is_watching_ = false;            // the beginning was sent
   bool last_ = false;                   // close after this response

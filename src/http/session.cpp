@@ -33,7 +33,7 @@ constexpr std::size_t kHeldByStream = 128 * 1024;
 /// A thread with a larger answer waits until the connection has taken it.
 constexpr std::size_t kLargeAnswer = 64 * 1024;
 constexpr std::chrono::seconds kTryAgain{5};
-/// Watchers stay for hours.
+/// Retry-After for a refused watcher: those that are here stay for hours.
 constexpr std::chrono::seconds kWatchLater{30};
 
 HttpResponse problem_response(int status, std::string code, std::string message) {
@@ -238,7 +238,7 @@ void Server::Core::Session::answer(std::shared_ptr<Session> self, const HttpRequ
   asio::post(io, [self = std::move(self), answer = std::move(answer), taking = std::move(taking)]() mutable {
     self->respond(std::move(answer));
   });
-  // By then the answer is counted; otherwise threads could produce more than the I/O thread keeps track of.
+  // Waits until the answer is counted; otherwise pool threads could produce more than the I/O thread accounts for.
   if (is_large) taken.wait();
 }
 

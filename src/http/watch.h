@@ -1,4 +1,5 @@
-// Events as an answer of the listener: what the service says of a watcher, and a subscription to the feed. Thread-safe.
+// Events as an answer of the listener: the service's greeting to a watcher, then a subscription to the feed.
+// Thread-safe.
 #pragma once
 
 #include "base/http.h"

@@ -12,7 +12,7 @@ class Watchers {
  public:
   Watchers(std::size_t most, std::size_t share) : most_(most), share_(share) {}
 
-  /// A place for one more; false if there is none.
+  /// Takes a place for one more connection; false if there is none.
   [[nodiscard]] bool enter(const std::string& client) {
     if (all_ >= most_) return false;
     const auto known = of_client_.find(client);

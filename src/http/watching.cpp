@@ -46,7 +46,7 @@ bool Server::Core::Session::begin_to_watch(std::unique_ptr<LiveBody> live) {
   if (core_->stopping_ || !core_->watchers_.enter(asker_)) return false;
   live_ = std::move(live);
   buffer_ = beast::flat_buffer(kMostBuffered);  // nothing that follows the request is answered
-  // A peer that is gone without a word acknowledges no heartbeat.
+  // A peer that vanished acknowledges no heartbeat; the kernel then ends the connection.
   const auto limit = static_cast<unsigned>(core_->options_.write_time.count());
   setsockopt(descriptor_, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
   return true;
@@ -60,7 +60,7 @@ void Server::Core::Session::go_on_watching() {
 
   error_code ignored;
   stream_.socket().non_blocking(true, ignored);
-  // Only to notice the end: who listens has nothing more to say.
+  // Reads only to notice the end: a watcher sends nothing more.
   stream_.expires_never();
   stream_.async_read_some(buffer_.prepare(1),
                           [self = shared_from_this()](error_code, std::size_t) { self->hang_up(); });
@@ -69,7 +69,7 @@ void Server::Core::Session::go_on_watching() {
   });
 }
 
-/// They come back over a few seconds: all at once, they would be the first thing that the next server has to do.
+/// Spreads reconnections over a few seconds, since all watchers at once would overload the next server as it starts.
 void Server::Core::Session::say_goodbye() {
   constexpr int first = 200;
   constexpr int spread = 3'000;

@@ -1,4 +1,4 @@
-// playfs agent: registers, shows, changes and lists agents' records. A handle is a claim: who had it first has it.
+// playfs agent: registers, shows, changes and lists agents' records. A handle is a claim: the first to register has it.
 #include "app/author.h"
 #include "app/commands/conversation.h"
 #include "app/json_fields.h"
@@ -61,7 +61,7 @@ Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArgu
   body.set("handle", arguments.handle);
   PLAYFS_TRY(auto stack, context.open_client_stack());
   PLAYFS_TRY(std::string holder, holder_of(*stack, arguments.handle));
-  // The holder may be this very record, whose answer was lost.
+  // The holder may be the record of this command's own earlier run, whose response was lost.
   if (!holder.empty() && !KeptKey::is_awaited(*stack, "agents", body))
     return fail(is_taken(context, arguments.handle, holder));
   const Sending sending{"agents", "register '" + arguments.handle + "'",

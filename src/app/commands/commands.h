@@ -173,7 +173,7 @@ struct WatchArguments {
 };
 Result<ExitCode> watch(CommandContext& context, const WatchArguments& arguments);
 
-// Who one is.
+// Identity.
 
 struct LoginArguments {
   std::string email;                       ///< empty: asked for

@@ -54,7 +54,7 @@ std::string words_for(const playfs_status& status) {
     left = std::to_string(status.chunks_done) + "/" + std::to_string(status.chunks_total) + " chunks";
     if (status.bytes_total > 0)
       left += ", " + vfs::size_words(status.bytes_done) + " of " + vfs::size_words(status.bytes_total);
-    // While it waits, the next try is what matters, and both do not fit.
+    // During a backoff the next attempt matters more, and the line has no room for both.
     if (status.seconds_left > 0 && status.retry_after_s == 0)
       left += ", " + vfs::duration_words(status.seconds_left) + " left";
   }
@@ -145,7 +145,7 @@ Result<ExitCode> cancel(CommandContext& context, const MountedWorkTree& tree) {
   return result.too_late != 0 ? ExitCode::pending : ExitCode::done;
 }
 
-/// Empty: the mount's own, if it does not say whose that is.
+/// The author to commit under. Empty: the mount's default, if the mount does not say what that is.
 std::string author_of(const CommandContext& context, const MountedPlace& place) {
   const Author own = author_at(context, place.source);
   if (own.is_configured()) return own.handle;

@@ -51,7 +51,7 @@ struct Exporter {
     return {};
   }
 
-  /// The published content is at fault, so that a retry would not help.
+  /// Whether the published content is at fault, so that a retry would not help.
   static bool concerns_content(ErrorCode code) {
     return code == ErrorCode::corrupt || code == ErrorCode::refused_input || code == ErrorCode::file_too_big ||
            code == ErrorCode::not_found;

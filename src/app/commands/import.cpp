@@ -112,7 +112,7 @@ class Import {
     PLAYFS_TRY(auto begun, stage::Stage::recorded_base(stage_directory_));
     if (begun) {
       auto was_for = read_file(purpose_path(), 1 << 16);
-      // If nothing else tells the directory's base, an interrupted import of it may.
+      // An interrupted import of the directory may reveal its base if nothing else does.
       if (!base_.known && was_for && !was_for->ends_with("?\n")) base_.known = true;
       else if (!was_for || *was_for != purpose()) PLAYFS_CHECK(finish_and_drop());
     }
@@ -155,7 +155,7 @@ class Import {
     options.tell_of_rules = [](const Error& error) { log_warning(error.message); };
     PLAYFS_TRY(stage_, stage::Stage::open(options, stack_.clock(), on));
     publish::PublisherOptions publishing;
-    // So that the published revision is exactly the directory, and so the base of its next import.
+    // The published revision is then exactly the directory, so it can be the base of the next import.
     publishing.merges_first = false;
     PLAYFS_TRY(publisher_,
                publish::Publisher::open(
@@ -185,8 +185,8 @@ class Import {
     return {};
   }
 
-  /// The outcome of a publication that an interrupted import had started; none while it is backing off, and then the
-  /// commit waits for it.
+  /// The outcome of a publication that an interrupted import started; nullopt while it backs off: the commit then waits
+  /// for it.
   std::optional<publish::CommitResult> finish_earlier() {
     auto pending = stage_->pending();
     if (!pending || !*pending || !wait_for_publication()) return std::nullopt;
@@ -288,7 +288,7 @@ Result<ExitCode> import(CommandContext& context, const ImportArguments& argument
   }
   const publish::CommitResult& commit = import.commit;
   if (commit.outcome != publish::Outcome::pending) {
-    // In this order: an import that ends in between is resumed where it was.
+    // In this order: if the process dies in between, the import can still be resumed.
     if (auto moved = import.revision.empty() ? Status() : origin.move_to(import.revision); !moved)
       context.out.note("Cannot record the directory's base revision: " + safe(moved.error().message));
     import.forget();

@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Between two looks at names, which may cost requests.
+/// How often to look up names again, which may cost requests.
 constexpr std::chrono::seconds kLookAgain{10};
 
 struct Place {
@@ -26,7 +26,7 @@ struct Place {
   std::unique_ptr<InboxSource> source;
 };
 
-/// The inbox of the mount around, if that is this agent's and the service is meant; else that of the service.
+/// The inbox of the enclosing mount, if the mount is of the requested service and this agent; else that of the service.
 Result<Place> find_inbox(CommandContext& context, const InboxArguments& arguments) {
   PLAYFS_TRY(const runtime::Source site, context.source());
   std::string agent = arguments.agent.value_or(context.agent(site.text));
@@ -91,13 +91,13 @@ Result<Shown> read(InboxSource& source, const InboxSource::Entry& entry) {
 
 using Clock = std::chrono::steady_clock;
 
-/// Until there may be something new.
+/// Waits until there may be something new.
 void wait(InboxSource& source, Clock::time_point end) {
   const auto left = std::clamp<Clock::duration>(end - Clock::now(), milliseconds(0), kLookAgain - milliseconds(1));
   source.wait(std::chrono::duration_cast<milliseconds>(left) + milliseconds(1));
 }
 
-/// The entries, once there is a new one or it is `end`. Between two looks a service that is away is waited for.
+/// The entries, once there is a new one or `end` has come. While the service is unreachable, waits for it.
 Result<std::vector<InboxSource::Entry>> entries_of(InboxSource& source, const InboxArguments& arguments,
                                                    Clock::time_point end) {
   for (;;) {
@@ -117,10 +117,10 @@ struct Taken {
   std::size_t rest = 0;   ///< how many are not shown
 };
 
-/// What to show. With --mark-seen the new ones are this reader's alone: others who wait get other ones.
+/// What to show. With --mark-seen, each new entry is claimed by one reader: others that wait get other entries.
 Result<Taken> take(InboxSource& source, const InboxArguments& arguments, std::vector<InboxSource::Entry> entries) {
   Taken taken;
-  // Of new ones the oldest, so that who marks them gets the others next; of all the newest.
+  // With a limit: the oldest new entries, so that a reader that marks them gets the others next; with --all the newest.
   if (arguments.all && entries.size() > arguments.limit) {
     taken.rest = entries.size() - arguments.limit;
     taken.fresh = static_cast<std::size_t>(std::count_if(entries.begin(),
@@ -134,7 +134,7 @@ Result<Taken> take(InboxSource& source, const InboxArguments& arguments, std::ve
       taken.fresh += taken.rest;
       break;
     }
-    // Before it is claimed: what cannot be read stays new.
+    // Read before claiming, so that an entry that cannot be read stays new.
     auto shown = read(source, entries[i]);
     const bool is_moved = !shown && shown.error().code == ErrorCode::not_found;
     if (!shown && !is_moved) return fail(std::move(shown).error());
@@ -170,7 +170,7 @@ Result<ExitCode> inbox(CommandContext& context, const InboxArguments& arguments)
   context.out.document(JsonObject{
       {"agent", place.agent}, {"new", static_cast<std::uint64_t>(taken.fresh)}, {"entries", std::move(items)}});
   context.io.out.flush();
-  // Only what its reader has got stays marked.
+  // Unmark entries that could not be printed.
   if (arguments.mark_seen && !context.io.out)
     for (const Shown& shown : taken.shown)
       if (!shown.entry.is_seen) PLAYFS_CHECK(place.source->give_back(shown.entry));

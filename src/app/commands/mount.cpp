@@ -88,7 +88,7 @@ Result<Plan> plan_of(CommandContext& context, const MountArguments& arguments) {
   PLAYFS_CHECK(take_options(context, plan, arguments, again));
   PLAYFS_TRY(plan.source, context.source(text));
   if (!again) return plan;
-  // The name of a local playground may mean another directory by now.
+  // The name of a local playground may refer to another directory by now.
   if (plan.source.directory != again->store) {
     PLAYFS_TRY(plan.source, context.source("local:" + again->store));
   }
@@ -186,7 +186,7 @@ Status serve_mount(CommandContext& context, const Plan& plan, Ready ready) {
   signals.end();
   if (session->has_unanswered()) {
     if (!served) log_error(served.error().message);
-    // Like kill -9, which loses nothing: all that was acknowledged is on disk.
+    // As safe as kill -9: everything acknowledged is on disk.
     session->unmount_at_last();
     record.reset();
     context.io.out.flush();

@@ -95,7 +95,7 @@ class Search {
   std::vector<Match> take_matches() { return std::move(matches_); }
 
  private:
-  /// What pages did not show: the list as stored here, with those of its records that are stored.
+  /// Searches the stored list beyond the pages read: records that are stored in full, and the names of others.
   void look_at_stored(Searched& searched) {
     const content::ListPtr list = stack_.site().try_list(place_.collection);
     if (!list) return;

@@ -82,7 +82,7 @@ class Delivery {
     for (const std::string& part : {stack_.source().text, mail_.message_id, collection})
       all += std::to_string(part.size()) + ":" + part;
     std::string hex = ContentHash::of(all).hex().substr(0, 32);
-    // A UUID of version 8, whose content is anybody's own.
+    // A UUID of version 8, which is free for all uses.
     hex[12] = '8';
     hex[16] = 'a';
     for (std::size_t at : {20, 16, 12, 8}) hex.insert(at, "-");
@@ -99,7 +99,7 @@ class Delivery {
     return ExitCode::done;
   }
 
-  /// Creates them, and says what the mail has become.
+  /// Creates the records, and returns what the mail has become.
   Result<JsonObject> deliver(const std::vector<Post>& posts) {
     const std::string again = mail_.message_id.empty() ? "" : "send the same mail again: it is posted once";
     if (mail_.purpose == Purpose::thread) {
@@ -147,7 +147,7 @@ Result<ExitCode> sendmail(CommandContext& context, const SendmailArguments& argu
     return fail(ErrorCode::not_supported,
                 "-b" + arguments.mode + " is not possible: playfs only sends a mail from stdin",
                 "playfs sendmail -t < mail.txt");
-  // A line with only a dot is text, whatever sendmail makes of it: a mail that was cut cannot be withdrawn.
+  // A line with only a dot does not end the text, as it would in sendmail(8): a truncated mail could not be withdrawn.
   const std::string text =
       read_standard_input(context, "the mail, with its header and an empty line", mail::kLargestMail);
   PLAYFS_TRY(runtime::Source source, context.source());

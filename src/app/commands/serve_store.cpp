@@ -68,7 +68,7 @@ Result<ExitCode> hide(CommandContext& context, const StorePlace& place, const st
   return fail(ErrorCode::not_found, "there is no record " + safe(id));
 }
 
-/// The error that an answer of the service tells of.
+/// The error in a response of the service.
 Error error_of(const HttpResponse& response) {
   std::string message = "the service answered " + std::to_string(response.status);
   if (auto body = wire::parse_json(response.body); body && body->object())
@@ -76,7 +76,7 @@ Error error_of(const HttpResponse& response) {
   return {response.status == 404 ? ErrorCode::not_found : ErrorCode::invalid_argument, std::move(message)};
 }
 
-/// As a request of the steward's, so that it is checked like any other.
+/// Sends a request as the steward, so that it is checked like any other.
 Result<ExitCode> answer(CommandContext& context, const ServeArguments& arguments, const StorePlace& place,
                         const std::string& mail) {
   if (arguments.message.empty() && arguments.state.empty())

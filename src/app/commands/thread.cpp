@@ -44,7 +44,7 @@ void print_conversation(CommandContext& context, const runtime::ClientStack& sta
   context.out.document(std::move(document));
 }
 
-/// Prints messages as they come, for as long as somebody reads.
+/// Prints messages as they arrive, until stdout is closed.
 Result<ExitCode> follow(CommandContext& context, runtime::ClientStack& stack, const Conversation& conversation) {
   std::unordered_set<std::string> printed;
   auto print = [&](const Record& message) {

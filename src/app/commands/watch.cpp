@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kLargestLog = 16 << 20;
 /// Polled, since a FUSE file system cannot send inotify events for its files.
 constexpr std::chrono::milliseconds kLookEvery{300};
-/// A look at the inbox of a service that does not tell of changes sends requests.
+/// The interval for the inbox of a service without events, where each look sends requests.
 constexpr std::chrono::seconds kAskEvery{3};
 
 std::string last_line(const std::string& text) {
@@ -102,7 +102,7 @@ Result<MountedPlace> place_of(const CommandContext& context, const std::string& 
               "playfs mount DIR, then playfs watch DIR; without a mount: " + context.next_command({"inbox", "--wait"}));
 }
 
-/// The same with ids, by which the mount calls things. They become part of paths.
+/// The same with names resolved to ids, as the mount's events and paths have them.
 Result<WatchArguments> with_ids(CommandContext& context, const MountedPlace& place, WatchArguments wanted) {
   if (!wanted.thread && !wanted.project) return wanted;
   PLAYFS_TRY(const runtime::Source source, context.source(place.source));

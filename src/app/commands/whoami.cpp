@@ -1,4 +1,4 @@
-// playfs whoami: under which handle this user writes here, and what that rests on.
+// playfs whoami: under which handle this user writes here, and how that was determined.
 #include <optional>
 #include <utility>
 
@@ -21,7 +21,7 @@ struct Registration {
   std::optional<Error> unknown = {};  ///< why it could not be looked up; with an id: that is as last seen
 };
 
-/// Of several agents with one handle the one counts that agents/ shows under it, since it has it.
+/// If several agents carry the handle, the one that owns it counts, as in agents/.
 Registration registration_of(const CommandContext& context, const runtime::Source& site, const std::string& handle) {
   auto stack = context.open_client_stack(site);
   if (!stack) return {.unknown = stack.error()};
@@ -76,7 +76,7 @@ Result<ExitCode> whoami(CommandContext& context, const WhoamiArguments& argument
   }
   PLAYFS_TRY(runtime::Source site, context.source());
   PLAYFS_TRY(auto login, runtime::login_at(site, context.places));
-  // With --site, another service than that of the mount around is meant.
+  // --site means that service, whatever the enclosing mount is of.
   std::optional<MountedPlace> place;
   if (auto around = find_mount(context.io.directory); around && *around && (*around)->source == site.text)
     place = **around;

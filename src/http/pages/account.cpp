@@ -169,7 +169,7 @@ Result<HttpResponse> AccountPage::route(const HttpRequest& request, const std::s
   }
   if (is_reading || path == kAccountPath) return fail(ErrorCode::not_found, "there is no such page");
   if (request.method != "POST") return fail(ErrorCode::invalid_argument, "only forms are sent here");
-  // Browsers say where a form comes from. Whoever does not is no browser that these pages are for.
+  // Every supported browser says where a form comes from.
   const auto origin = request.headers.get("Origin");
   if (!origin ||
       !hosts.is_own_origin(*origin, request.headers.get("Host").value_or(""), options_.is_secure(request, peer)))

@@ -1,9 +1,8 @@
 // The only page with forms: sign in by a code, see and revoke one's API keys, make one. Without scripts. Thread-safe.
 //
-// Who is signed in is told by a cookie, which holds an API key made for this browser: nothing is kept in the server, so
-// any server of a site may answer. A form counts only if it comes from a page of this site, as its Origin says, and the
-// cookie is never sent along from another site (SameSite=Strict). A key is shown once, in the answer that makes it; no
-// answer is ever kept by a cache.
+// A cookie says who is signed in: it holds an API key made for this browser. The server keeps no session, so any server
+// of a site may answer. A form counts only if its Origin is this site, and browsers never send the cookie from another
+// site (SameSite=Strict). A key is shown once, in the answer that makes it; no answer may be cached.
 #pragma once
 
 #include <functional>

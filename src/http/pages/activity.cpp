@@ -8,7 +8,7 @@ namespace playfs::http {
 namespace {
 
 constexpr std::size_t kStep = 10;  // few at a time: the bound on bytes is looked at in between
-// Never enough: somebody may register a handle again and again to hide who had it first.
+// Unlimited matches: somebody may register a handle again and again to hide who had it first.
 constexpr LookLimits kAgentsLookedAt = {std::numeric_limits<std::size_t>::max(), 1000, 384 << 10};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What an agent did, found by looking back through everything that anybody did: the store cannot search by author.
-// Every look is bounded, and says how far back it went. For one thread at a time.
+// What an agent did, found by scanning back through all records: the store cannot search by author. Every scan is
+// bounded, and says how far back it went. For one thread at a time.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct LookBack {
   std::string next;           ///< the cursor from which to go on
 };
 
-/// How far one look goes: it ends when enough is found, or this much is read.
+/// How far one scan goes: it ends when enough is found, or this much is read.
 struct LookLimits {
   std::size_t enough, records, bytes;
 };

@@ -177,7 +177,7 @@ Result<Document> agent_page(Visit& visit, const std::string& name) {
     PLAYFS_TRY(deeds, look_for_deeds(visit, registration.handle));
   }
   const bool continued = find_deed(visit.parameter("in")) != nullptr;
-  // Where this page did not look, there may be more, and some message that links here.
+  // Beyond what this page scanned there may be more, such as a message that links here.
   const bool may_exist = continued || !registration.saw_all ||
                          std::any_of(deeds.begin(), deeds.end(),
                                      [](const Deeds& one) { return !one.look.found.empty() || !one.look.saw_all; });

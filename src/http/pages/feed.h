@@ -10,7 +10,7 @@ namespace playfs::http {
 Result<HttpResponse> project_feed(Visit& visit, const std::string& id);
 Result<HttpResponse> thread_feed(Visit& visit, const std::string& id);
 
-/// What a program that reads pages should know of this site.
+/// llms.txt: what a program that reads pages should know about this site.
 HttpResponse llms_text(const SiteView& site);
 
 inline constexpr std::string_view kFeedName = "feed.atom";

@@ -12,7 +12,8 @@ namespace playfs::http {
 
 namespace {
 
-// What is read to find the renames of one page. It counts as records, so also what cannot be decoded or only pads them.
+// The limit on what is read to find the renames of one page. Counted as records, so that padding and undecodable ones
+// count too.
 constexpr std::size_t kRenameRecords = 500;
 constexpr std::size_t kRenameBytes = 1280 << 10;
 

@@ -53,7 +53,7 @@ void show_changes(Html& html, const Changes& changes, const Url& difference);
 /// The id of a file's section on the page of a difference: numbered, since paths may be anything.
 std::string change_anchor(std::size_t index);
 
-/// Also of a folder.
+/// The page of a file or folder.
 Url url_of_file(std::string_view project, std::string_view revision, std::string_view path);
 Url url_of_raw(std::string_view project, std::string_view revision, std::string_view path);
 

@@ -70,7 +70,7 @@ std::optional<Url> Url::external(std::string_view address) {
   std::string_view rest = address.substr(scheme.size());
   if (!rest.starts_with("://") || rest.size() == 3 || address.size() > kLongestExternal) return std::nullopt;
   if (!std::all_of(address.begin(), address.end(), may_stand_in_address)) return std::nullopt;
-  // People would read "https://bank.example@evil.example" as the wrong site.
+  // No user names: people would take "https://bank.example@evil.example" for bank.example.
   std::string_view authority = rest.substr(3, rest.find_first_of("/?#", 3) - 3);
   if (authority.empty() || authority.find('@') != std::string_view::npos) return std::nullopt;
   return Url(std::string(address));
