@@ -1,19 +1,19 @@
 // Operations that wait, written top-down: a lazy coroutine that yields a Result<T>.
 //
-// An attempt (attempt.h) is run again from the top after each wait, which suits what mostly answers at once from what
-// is here. What takes several waits one after another, with effects in between, is an Async instead: it goes on where
-// it stopped. Within one,
+// An attempt (attempt.h) reruns from the top after each wait, which suits operations that can mostly be answered at
+// once from local data. An operation with several waits in sequence, and effects in between, is an Async instead: it
+// resumes where it stopped. Within one,
 //
 //   PLAYFS_AWAIT(declaration, what)   waits, and returns the error or assigns the value
 //   PLAYFS_AWAIT_CHECK(what)          the same where there is no value
 //
-// take a Fetch, an attempt (`repeat`), a request with a callback (`answer`) or another Async. g++ 12 destroys
-// temporaries of a statement with co_await twice, so co_await itself takes named objects only, which these macros
+// accept a Fetch, an attempt (`repeat`), a request with a callback (`answer`) or another Async. g++ 12 destroys the
+// temporaries of a statement with co_await twice, so co_await itself accepts named objects only, which these macros
 // provide.
 //
-// The driver takes it as an attempt: as_attempt() runs it to its next wait. So a wait is cancelled, timed and kept from
-// blocking the kernel like any other, and the coroutine resumes on the mount's executor. It is destroyed there, too,
-// once the operation is answered.
+// The driver sees an Async as an attempt: as_attempt() runs it to its next wait. So its waits are cancelled and timed
+// like all others, block no kernel thread, and the coroutine resumes on the mount's executor. It is destroyed there,
+// too, once the operation is answered.
 //
 // Parameters are taken by value: the caller's are gone after the first wait. A lambda that is a coroutine must not
 // capture, since the frame does not keep the lambda. Work that may go on after its Fetch has answered, because the

@@ -39,7 +39,7 @@ using Attempt = tl::expected<T, NoValue>;
 
 inline tl::unexpected<NoValue> missing(Fetch fetch) { return tl::unexpected<NoValue>(NoValue(std::move(fetch))); }
 
-/// Noted when an operation continues a listing, which may then use a cached list of any age.
+/// Noted when an operation continues a listing or the growth of a file: a cached list of any age will do.
 inline constexpr const char* kGoesOn = "goes on";
 
 /// What the kernel keeps locked until the operation is answered: these nodes' names (directory lock), pages, or both.
@@ -68,8 +68,8 @@ class Operation {
   const Locked locked;
   /// A `stale` answer makes the kernel retry the lookup; the program never sees it.
   const bool yields;
-  /// How long the thread is remembered as sent back (sent_back.h). If it is, the kernel may already be retrying the
-  /// call, and another `stale` could reach the program.
+  /// How much longer the thread counts as sent back (sent_back.h), if it does. The kernel may then be retrying the call
+  /// already, and another `stale` could reach the program.
   const std::optional<std::chrono::nanoseconds> sent_back;
   const bool may_be_second;
   const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
@@ -89,7 +89,7 @@ class Operation {
     return facts_.contains(fact);
   }
 
-  /// What else a fetch leaves for the next attempts, by a name that says its type.
+  /// Keeps a value for the next attempts, under a name that implies its type.
   template <class T>
   void hold(std::string name, std::shared_ptr<const T> what) PLAYFS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);

@@ -19,7 +19,7 @@ inline constexpr int kMostRounds = 64;
 /// Noted when an operation's error has already been recorded, by whatever it waited for.
 inline constexpr const char* kRecorded = "recorded";
 
-/// Noted when a node refused a change that nobody can make there, so that the log says why.
+/// Noted when a node refused a change that nobody may make there, so that the log says why.
 inline constexpr const char* kRefused = "refused";
 
 /// Noted when an operation was cancelled because its time was up.

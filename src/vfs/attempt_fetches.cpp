@@ -81,7 +81,7 @@ Fetch off_thread(Mount& mount, Executor& threads, UniqueFunction<void(const Canc
 
 namespace {
 
-/// Bytes that honest histories and records together rarely exceed.
+/// What is made of more bytes is rendered on the thread for large records. Honest histories rarely exceed this.
 constexpr std::size_t kMostOrdinary = 1 << 20;
 
 }  // namespace

@@ -23,8 +23,8 @@ Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milli
                         std::chrono::milliseconds longer, std::string fact, Fetch fetch);
 /// Local work that may block on the disk; runs on threads of its own, so nothing else waits with it.
 Fetch on_disk(Mount& mount, UniqueFunction<Status()> work);
-/// Reads or renders much of what strangers wrote, on one of the mount's threads for that. A caller that is interrupted
-/// is answered at once: `work` looks at the token between its steps. It may go on with another fetch.
+/// Reads or renders large amounts of strangers' data on `threads`, the mount's executor for that. An interrupted caller
+/// is answered at once; `work` checks the token between its steps, and may continue with another fetch.
 Fetch off_thread(Mount& mount, Executor& threads, UniqueFunction<void(const CancelToken&, Callback<void>)> work);
 /// Text from `render`, made once per operation, off the calling thread if it is made of more than kRenderedAtOnce
 /// bytes.

@@ -169,7 +169,7 @@ class FileSystem {
   using Room = std::function<bool(const DirectoryItem&)>;
   virtual void list(const Caller&, NodeId, std::uint64_t offset, bool with_entries, Room room, Reply<void>) = 0;
   virtual void status(const Caller&, NodeId, Reply<FileSystemStatus>) = 0;
-  /// Attributes are read by name and never listed: no copy tool could set them on its copy.
+  /// Attributes can be read by name but are not listed, since copy tools could not set them on the copy.
   virtual void get_xattr(const Caller&, NodeId, std::string_view name, Reply<std::string>) = 0;
   virtual void set_xattr(const Caller&, NodeId, std::string_view name, std::string_view value, Reply<void>) = 0;
   virtual void remove_xattr(const Caller&, NodeId, std::string_view name, Reply<void>) = 0;

@@ -25,8 +25,9 @@ constexpr std::uint64_t ino_below(std::uint64_t directory, std::string_view name
   return spread(hash);
 }
 
-/// For a letter of a folder: it grows with time, since mail readers open letters in the order of their numbers, and
-/// those that find an answer before its question work longer. The name's hash tells apart what one millisecond has.
+/// For a letter of a folder: increases with the letter's time, since mail readers open letters in the order of their
+/// inode numbers and work longer if a reply comes before its parent. The name's hash distinguishes letters of the same
+/// millisecond.
 constexpr std::uint64_t ino_by_time(std::uint64_t folder, std::string_view unique, std::int64_t microseconds) {
   constexpr int kOfHash = 21;  // and one bit, so that it is never 0
   return static_cast<std::uint64_t>(microseconds > 0 ? microseconds / 1000 : 0) << (kOfHash + 1) |

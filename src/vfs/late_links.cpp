@@ -12,7 +12,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{30};
 /// How long readlink waits if no lookup came in between: the link itself is held open and has no path.
 constexpr std::chrono::seconds kPatienceInReading{3};
-/// The request continues, for whoever tries again.
+/// How long the request continues after that, for later callers.
 constexpr std::chrono::minutes kTargetGoesOn{1};
 constexpr std::chrono::minutes kRemembered{2};
 constexpr const char* kWaited = "waited for a target";

@@ -20,8 +20,8 @@ class Listings {
  public:
   explicit Listings(Mount& mount) : mount_(mount) {}
 
-  /// Call before the kernel gets a listing of `directory` that derives from the list of `collection`; of one whose
-  /// records are all of one owner, such as a thread's messages, with that.
+  /// Call before the kernel gets a listing of `directory` that is derived from the list of `collection`. `owner`: set
+  /// if it has only one owner's records, such as a thread's messages.
   void given(const std::string& collection, const NodePtr& directory, std::optional<std::string> owner = {})
       PLAYFS_EXCLUDES(mutex_);
 

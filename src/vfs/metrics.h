@@ -47,7 +47,7 @@ class Metrics {
   void count_error(Counted operation) { add(errors_[index(operation)], 1); }
   /// An operation that had to wait for a fetch.
   void count_waited(Counted operation) { add(waited_[index(operation)], 1); }
-  /// A growing file was rendered again because what it shows has changed, without being asked for.
+  /// A growing file was updated because its content changed, without a request from the kernel.
   void count_grown() { add(grown_, 1); }
   void count_bytes_read(std::uint64_t bytes) { add(bytes_read_, bytes); }
   void count_bytes_written(std::uint64_t bytes) { add(bytes_written_, bytes); }

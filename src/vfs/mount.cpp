@@ -18,9 +18,10 @@ constexpr std::size_t kKeptResults = 256;
 /// More threads would only wait for the same disk.
 constexpr unsigned kDiskThreads = 4;
 constexpr unsigned kComparingThreads = 2;
-/// Few, so that they leave the cores to those who answer.
+/// Few, so that the cores stay free for the threads that answer requests.
 constexpr unsigned kReadingThreads = 1;
-/// Beside the work trees; the name of no project's, since those are percent-encoded.
+/// Folder for the request journal, beside the work trees. It cannot clash with a project's, whose names are
+/// percent-encoded.
 constexpr const char* kJournal = "/=requests";
 
 Task guarded(std::shared_ptr<Gate> gate, Task task) {

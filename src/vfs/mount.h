@@ -60,7 +60,7 @@ class Mount {
   WorkTrees& works() { return *works_; }
   ProjectsInUse& in_use() { return *in_use_; }
   Listings& listings() { return *listings_; }
-  /// What is for the mount's agent.
+  /// The inbox of the mount's agent.
   content::Inbox& inbox() { return inbox_; }
   content::InboxMarks& inbox_marks() { return inbox_marks_; }
   RequestsUnderWay& requests() { return *requests_; }
@@ -79,7 +79,7 @@ class Mount {
   Executor& comparing() { return comparing_; }
   /// For parsing many stored records, and rendering them.
   Executor& reading() { return reading_; }
-  /// The same of records of megabytes, which only a hostile service has: ordinary ones do not wait for them.
+  /// The same for records of megabytes, which only a hostile service has, so that ordinary ones do not wait for them.
   Executor& large() { return large_; }
   content::Summaries& summaries() { return summaries_; }
 
@@ -98,7 +98,7 @@ class Mount {
   };
   /// The result of the last request through a control file, for reading it back; an empty text: none.
   [[nodiscard]] LastResult last_result(const std::string& path) const PLAYFS_EXCLUDES(mutex_);
-  /// Unless that of a later request is there: requests of one file do not end in their order.
+  /// Keeps the result of a later request: requests of one file may end out of order.
   void set_last_result(const std::string& path, std::int64_t order, ShownText text) PLAYFS_EXCLUDES(mutex_);
   /// The same for a failed request. Ignores errors of callers that lack permission here: they are no result for those
   /// who have it.

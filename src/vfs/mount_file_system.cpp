@@ -83,7 +83,7 @@ OperationPtr operation(Mount& mount, Counted counted, const Caller& caller, std:
                                      mount.request_limit(), mount.sent_back().left(caller.pid));
 }
 
-/// Whether the kernel sends such requests while it resolves a path. After any other, the path is resolved.
+/// Whether the kernel sends such requests while it resolves a path. Any other one shows that the path is resolved.
 bool is_of_path_lookup(Counted counted) {
   return counted == Counted::lookup || counted == Counted::get_attributes || counted == Counted::read_link;
 }

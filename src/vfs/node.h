@@ -81,7 +81,7 @@ class Node : public std::enable_shared_from_this<Node> {
                                                std::uint64_t length);
   [[nodiscard]] virtual Attempt<std::uint64_t> seek(const OperationPtr& op, std::uint64_t offset, int whence);
 
-  /// A list that this directory's listing was made of is another now. May be called on any thread, and must not block.
+  /// Called when a list has changed from which this directory's listing was derived. On any thread; must not block.
   virtual void listed_anew() {}
 
   /// Called by every lookup that finds the node: for waits that are possible nowhere else.
@@ -125,7 +125,7 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual void released(const std::string&, NodeId) {}
   /// Why nothing can be changed here.
   [[nodiscard]] virtual Error refusal() const;
-  /// Fails with the refusal, which the log tells of if it is EPERM.
+  /// Fails with the refusal; one that is EPERM is logged with its reason.
   [[nodiscard]] tl::unexpected<NoValue> refused(const OperationPtr& op) const;
   /// Emits "." and "..", items 1 and 2 of every directory, from `offset` on; false if no more fit.
   bool emit_dots(std::uint64_t offset, const Emit& emit) const;

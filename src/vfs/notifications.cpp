@@ -8,7 +8,7 @@ namespace playfs::vfs {
 namespace {
 /// An invalidation that blocks in the kernel after all occupies one of these.
 constexpr unsigned kThreads = 4;
-/// After ESTALE the kernel looks again at once.
+/// How long to expect a lookup that was answered ESTALE to come back: the kernel retries at once.
 constexpr std::chrono::seconds kComesBack{1};
 /// How long names wait for the directory. Revalidating all names of the mount is for directories that are held longer:
 /// it also undoes what is mounted below this mount, and overlays of it.

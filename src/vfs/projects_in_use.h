@@ -21,7 +21,7 @@ namespace playfs::vfs {
 class HeadView {
  public:
   virtual ~HeadView() = default;
-  /// Another revision is shown from now on: invalidate the kernel.
+  /// Another revision is shown from now on: invalidate the kernel's caches.
   virtual void head_moved() = 0;
   /// The service has reported head, moved or not: update what is shown if it differs.
   virtual void head_seen() {}

@@ -1,12 +1,12 @@
-// Remembers which threads were answered `stale` to make the kernel look again.
+// Remembers which threads were "sent back": answered `stale` to make the kernel look up the path again.
 //
 // The kernel retries once per system call, from the start of the path; a second `stale` reaches the program. So a
-// thread that already got one must not get another before its call is over. We are not told when that is. While the
-// kernel retries, one request of the thread follows upon the other, and each name of the path is looked up anew, cached
-// or not. So a thread is forgotten when it asks for anything but lookups, attributes and link targets, when it reads a
+// thread that already got one must not get another before its call is over, and the kernel does not say when that is.
+// During the retry, the thread's requests follow upon each other, and each name of the path is looked up again, cached
+// or not. So a thread is forgotten when it requests anything but lookups, attributes and link targets, when it reads a
 // link that it has not just looked up, and after some seconds, not counting those in which it waits for us.
 //
-// A thread may still be remembered longer than its call lasts, so whoever consults this must have an answer that harms
+// A thread may still be remembered longer than its call lasts, so callers need an alternative to `stale` that harms
 // nobody else. Thread-safe; its lock is a leaf.
 #pragma once
 

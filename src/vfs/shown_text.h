@@ -15,7 +15,7 @@ class Mount;
 
 class ShownText {
  public:
-  /// Makes the text once more, from what is known by then.
+  /// Makes the text again, from the data that is known by then.
   using Again = std::function<Attempt<content::Text>(const OperationPtr&)>;
 
   ShownText(std::string text) : text_(std::move(text)) {}  // NOLINT(google-explicit-constructor): what most files show

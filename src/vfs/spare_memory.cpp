@@ -8,7 +8,7 @@ SpareMemory::SpareMemory(Later later, std::function<void()> give_back)
     : later_(std::move(later)), give_back_(std::move(give_back)) {}
 
 void SpareMemory::let_go() {
-  // Whoever reaches kMany starts a check; nobody else starts one until it has ended.
+  // The thread that reaches kMany starts a check; no other starts one until it has ended.
   if (let_go_.fetch_add(1, std::memory_order_relaxed) + 1 == kMany) look(0);
 }
 

@@ -35,7 +35,7 @@ void ToldNames::note(const std::string& collection, const std::string& id, const
 }
 
 double ToldNames::seconds(bool is_current) const {
-  // An event that came before the name was noted has invalidated nothing.
+  // An event that arrived before the name was noted did not invalidate it.
   return is_current || !mount_.site().events_state().is_live ? mount_.refresh_seconds() : 0;
 }
 

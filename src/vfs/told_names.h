@@ -1,5 +1,5 @@
-// Which names the kernel has cached of records, so that they are invalidated as soon as the service tells of a change.
-// Thread-safe.
+// Tracks which names of records the kernel has cached, so that they are invalidated as soon as an event reports a
+// change. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ Json id_array(std::span<const RevisionId> ids) {
   return array;
 }
 
-/// Each line behind a mark, so that no line of a stranger's text passes for another message.
+/// Prefixes each line with a mark, so that no line of a stranger's text passes for another message.
 std::string quoted(std::string_view text) {
   std::string quoted;
   while (!text.empty()) {
@@ -38,7 +38,7 @@ std::string indented(std::string_view text) {
   return out;
 }
 
-/// The record with these fields only, as far as they are texts, each as shown_text().
+/// The record with only these fields, and of these only text, cut as by shown_text().
 Record with_fields(const Record& record, std::initializer_list<const char*> names) {
   Record shown{shown_text(record.id), shown_text(record.created_at), shown_text(record.updated_at), {}, {}};
   for (const char* name : names) {

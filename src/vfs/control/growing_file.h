@@ -20,10 +20,11 @@ class GrowingFile final : public Node {
   GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text, std::uint64_t reading = 0,
               std::function<void()> looked = {});
 
-  /// A file that takes over the name of another has a number of its own, by which `tail -F` tells the two apart.
+  /// A file that replaces another of the same name has an inode number of its own, by which `tail -F` notices.
   [[nodiscard]] std::uint64_t ino() const override;
-  /// Grows to `text`, unless the file shows a later reading. A reading takes its number before it begins. Returns false
-  /// if the text does not begin with what the file has, or is too long: the name should then get a new file.
+  /// Grows to `text`, unless the file already shows a later reading. Each reading takes its number before it begins.
+  /// Returns false if the text does not start with the file's content, or is too long: the name should then get a new
+  /// file.
   [[nodiscard]] bool grow_to(const std::string& text, std::uint64_t reading) PLAYFS_EXCLUDES(mutex_);
   /// Whether stat shows the size of what can be read. If not, it will once the kernel has been notified.
   [[nodiscard]] bool shows_its_size() const PLAYFS_EXCLUDES(mutex_);

@@ -1,4 +1,4 @@
-// Who may take a handle.
+// Checks whether a handle is free before it is registered. Functions for any thread.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace playfs::vfs {
 
 class Mount;
 
-/// Refuses a handle that another agent than `own` carries; `own` is an id, empty for a new agent. A courtesy, not a
-/// lock: another may take it between this look and the request, and other clients need not look. Who then has it,
-/// `content/names.h` says.
+/// Refuses a handle that an agent other than `own` carries; `own` is an id, empty for a new agent. A courtesy, not a
+/// lock: another agent may take it between this check and the request, and other clients need not check at all.
+/// `content/names.h` decides who owns it then.
 Async<void> check_handle_is_free(Mount& mount, OperationPtr op, std::string handle, std::string own);
 
 /// Why `agents/HANDLE.json` does not exist.

@@ -1,8 +1,9 @@
 // The texts of letters in `maildir/`, and their sizes.
 //
-// A text depends on the record, its thread's title and kind, and the ancestors' ids. All of that comes with lists, so
-// rendering is local work, of a fraction of a millisecond; records that the cache has lost are requested again. Sizes
-// are kept, so that a name which the kernel has dropped is not rendered again to be found. Thread-safe; bounded memory.
+// A text depends on the record, its thread's title and kind, and the ancestors' ids. All of these come with lists, so
+// rendering is local work that takes a fraction of a millisecond; records evicted from the cache are requested again.
+// Sizes are cached, so that looking up a name that the kernel dropped does not render the letter again. Thread-safe;
+// bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class LetterTexts {
              context.kind == other.context.kind;
     }
   };
-  /// What a name was said to have.
+  /// What the kernel was told about a name.
   struct Told {
     std::uint64_t size = 0, digest = 0;
     bool operator==(const Told&) const = default;
@@ -44,17 +45,17 @@ class LetterTexts {
   /// Whether the message is one of the thread, both by id.
   using IsOfThread = std::function<bool(const std::string& message, const std::string& thread)>;
 
-  /// As it is now; not_found if the record has another version by now.
+  /// The current text; not_found if the record has changed since that version.
   [[nodiscard]] Attempt<TextPtr> text(const OperationPtr& op, const Wanted& wanted, const IsOfThread& is_of_thread)
       PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] Attempt<Told> told(const OperationPtr& op, const Wanted& wanted, const IsOfThread& is_of_thread)
       PLAYFS_EXCLUDES(mutex_);
   static Told told_of(const std::string& text);
-  /// Messages have changed: their parents may have, and with them the letters of those who answered.
+  /// Call when messages have changed: their parents may have too, and with them the letters that answer them.
   void forget() PLAYFS_EXCLUDES(mutex_);
 
  private:
-  /// What a message answers, as far as it is here: anybody can name any id as a parent, so none is requested.
+  /// The parent of a message if it is known locally. Anybody can name any id as a parent, so none is requested.
   [[nodiscard]] std::string known_parent(const std::string& id) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] mail::Letter letter_of(const Record& record, const LetterContext& context,
                                        const IsOfThread& is_of_thread) PLAYFS_EXCLUDES(mutex_);
@@ -64,7 +65,7 @@ class LetterTexts {
   Mutex mutex_;
   std::unordered_map<std::string, std::string> parents_ PLAYFS_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, Told> told_ PLAYFS_GUARDED_BY(mutex_);  ///< by the version's key
-  /// The latest, for who looks a name up and reads it.
+  /// The latest texts, for the read that follows a lookup.
   std::deque<std::pair<std::uint64_t, TextPtr>> recent_ PLAYFS_GUARDED_BY(mutex_);
 };
 

@@ -70,7 +70,7 @@ mail::Letter letter(const Record& record, const LetterContext& context, std::vec
 }
 
 std::string thread_mbox(std::span<const content::RecordPartPtr> messages, const LetterContext& context) {
-  // Of those before it: a letter stays as it is when others come.
+  // Only messages before it count, so that a letter does not change when others arrive.
   std::unordered_map<std::string_view, const Record*> by_id;
   std::string text;
   for (const auto& message : messages) {

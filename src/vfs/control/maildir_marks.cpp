@@ -16,7 +16,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// A journal is replaced if it has more lines than this besides twice the current ones.
+/// A journal is replaced if it has more lines than twice the current ones plus this.
 constexpr std::size_t kSpareLines = 1'000;
 constexpr std::size_t kReadAtOnce = 1 << 20;
 constexpr std::uint64_t kLongestJournal = 1 << 30;
@@ -42,7 +42,7 @@ std::optional<std::pair<std::string, MaildirMark>> parsed(std::string_view line)
   return std::pair(std::string(line.substr(0, first)), std::move(mark));
 }
 
-/// Held by whoever reads or changes the journal. The lock is a file of its own, since the journal is replaced.
+/// Taken to read or change the journal. The lock is a file of its own, since the journal is replaced.
 Result<UniqueFd> locked(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return fail(error_from_errno(errno, "open " + path));
@@ -123,7 +123,7 @@ Status MaildirMarks::read_on() {
     rest.erase(0, begin);
   }
   MutexLock lock(mutex_);
-  // Nobody knows the state before the first reading.
+  // The first reading has nothing to compare with.
   if (!std::exchange(is_read_, true)) changes_.clear();
   return {};
 }
@@ -154,7 +154,7 @@ Status MaildirMarks::append(const std::string& line) {
     PLAYFS_CHECK(sync_directory(directory_));
     read_ = lines_ = 0;
   }
-  // A line that its writer did not finish would swallow this one.
+  // A line that another writer left unfinished would swallow this one.
   if (::ftruncate(journal_.get(), static_cast<off_t>(read_)) != 0)
     return fail(error_from_errno(errno, "write " + path_));
   PLAYFS_CHECK(write_all(journal_.get(), line));

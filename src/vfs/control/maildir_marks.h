@@ -1,9 +1,9 @@
-// What a user did with letters in `maildir/`: moved, flagged, removed. Kept here only, per site and agent.
+// What a user did with letters in `maildir/`: moved, flagged, removed. Kept on this machine only, per site and agent.
 //
-// A journal of one line per change, 0600, to which all mounts of an agent append under a file lock, having read what
-// the others appended: so two mounts lose nothing of each other's. A change is in the journal when it is answered,
-// which survives the death of the mount; sync() makes it survive a power loss. A journal of mostly outdated lines is
-// replaced by one of current lines. A line that was cut short, or is not readable, counts as not written.
+// A journal of one line per change, 0600. All mounts of an agent append to it under a file lock, after reading what the
+// others appended, so no mount loses another's changes. A change is in the journal before it is answered, and so
+// survives the death of the mount; sync() makes it survive a power loss. A journal of mostly outdated lines is
+// replaced by one of current lines. A line that is incomplete or unreadable is ignored.
 //
 // catch_up(), mark() and sync() do local I/O. Thread-safe.
 #pragma once
@@ -38,9 +38,9 @@ class MaildirMarks {
   using Changes = std::map<std::string, std::optional<MaildirMark>>;
   /// Reads what other mounts have appended.
   [[nodiscard]] Status catch_up() PLAYFS_EXCLUDES(io_, mutex_);
-  /// What was read since the last call.
+  /// The changes read since the last call.
   [[nodiscard]] Changes take_changes() PLAYFS_EXCLUDES(mutex_);
-  /// Marks a letter, if its mark still is `from`; otherwise returns not_found and the mark stays.
+  /// Marks a letter if its mark is still `from`; otherwise fails with not_found and changes nothing.
   [[nodiscard]] Status mark(const std::string& letter, const std::optional<MaildirMark>& from, const MaildirMark& to)
       PLAYFS_EXCLUDES(io_, mutex_);
   [[nodiscard]] Status sync() PLAYFS_EXCLUDES(io_, mutex_);

@@ -30,14 +30,14 @@ Result<Record> decode(const std::string& text) {
   return wire::decode_record(json);
 }
 
-/// Status and by-name/ show what the head knows of a project.
+/// Refreshes the project's head, since `status` and by-name/ show its cached record.
 Async<void> refresh_head(Mount& mount, std::string project) {
   auto ask = [&mount, project](const CancelToken& cancel, Callback<content::Head> done) {
     mount.site().refresh_head(ProjectId(project), cancel, std::move(done));
   };
   auto asked = answer<content::Head>(std::move(ask));
   const auto head = co_await asked;
-  static_cast<void>(head);  // the change is made; a later answer will do
+  static_cast<void>(head);  // the change is made; if this failed, a later response will do
   co_return Status();
 }
 
@@ -81,7 +81,7 @@ Result<JsonObject> changed_fields(const std::string& collection, const Record& b
     if (!was || *was != value) changed.append(name, value);
   }
   PLAYFS_CHECK(check_change(collection, before, changed));
-  // A copy of the record has its mentions, too: there they say something only if they were edited.
+  // An edited copy of the record contains its old mentions, too: these count only if they were edited.
   const bool are_said = changed.find("mentions") || (after.fields.find("mentions") && !is_copy);
   if (collection == "messages" && changed.find("body") && !are_said) add_mentions(before, changed);
   return changed;
@@ -112,7 +112,7 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
   Result<Record> answered = co_await patching;
   if (!answered) {
     if (traits_of(answered.error().code).reached != Reached::decision) {
-      // Nobody knows what these fields are now, so whatever is written of them next is sent.
+      // These fields' values at the service are now unknown, so the next write sends them in any case.
       for (const auto& [name, value] : changed) before->fields.erase(name);
       own->set(*std::move(before));
     }

@@ -1,8 +1,8 @@
 // Changing a record by writing JSON to the file that shows it.
 //
-// The fields that differ from what the file showed are sent as a PATCH, so that whoever edits a copy and writes all of
-// it back changes only what they edited: what others have changed meanwhile stays. Fields that are left out are kept.
-// A copy that was read before that file was opened says so by its `updated_at`, and is refused.
+// Only the fields that differ from what the file showed are sent, as a PATCH. So a program that edits a copy and writes
+// all of it back changes only what it edited, and what others changed meanwhile stays. Fields that are left out are
+// kept. A copy of an older version is recognised by its `updated_at`, and refused.
 #pragma once
 
 #include <memory>
@@ -39,13 +39,14 @@ class OwnChanges {
   std::optional<Record> record_ PLAYFS_GUARDED_BY(mutex_);
 };
 
-/// Answers when the service has the change and the kernel looks the file up anew. Nothing differs: nothing is sent.
+/// Answers once the service has the change and the kernel will look the file up again. Without a difference, sends
+/// nothing.
 Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord shown, std::shared_ptr<OwnChanges> own,
                                    std::string text);
 
-/// What a PATCH has to say to make `written` of `before`. Ignores what only the service sets (id, created_at,
-/// updated_at, status). Fails with `stale` if `written` is a copy of another version, and for a dry run: the file shows
-/// the record, so it has no place for a plan. Of a message with another body, the mentions follow it.
+/// The body of a PATCH that turns `before` into `written`. Ignores what only the service sets (id, created_at,
+/// updated_at, status). Fails with `stale` if `written` is a copy of another version. Refuses a dry run: the file shows
+/// the record, so it has no place for a plan. If a message's body changes, its mentions are derived anew.
 Result<JsonObject> changed_fields(const std::string& collection, const Record& before, const std::string& written);
 
 }  // namespace playfs::vfs

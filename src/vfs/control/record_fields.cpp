@@ -21,7 +21,7 @@ struct KnownField {
   Is is;
 };
 
-/// Of the collections whose records have no other fields.
+/// The fields of collections whose records may have no others.
 constexpr KnownField kKnown[] = {
     {"threads", "title", Is::text},
     {"threads", "kind", Is::text},
@@ -35,7 +35,7 @@ constexpr KnownField kKnown[] = {
     {"domain_mail", "body", Is::text},
     {"domain_mail", "agent", Is::text},
     {"domain_mail", "kind", Is::text},
-    // The steward's, in a form that nobody has laid down.
+    // Set by the steward; no document defines the form.
     {"domain_mail", "state", Is::anything},
     {"domain_mail", "owner_reply", Is::anything},
 };
@@ -93,7 +93,7 @@ Status check_change(const std::string& collection, const Record& before, JsonObj
     const bool is_known = std::any_of(std::begin(kKnown), std::end(kKnown), [&, &name = name](const KnownField& field) {
       return field.collection == collection && field.name == name;
     });
-    // What another client has put there may be changed, too.
+    // A field that another client added may be changed, too.
     if (!is_known && !before.fields.find(name))
       return fail(ErrorCode::invalid_argument, "there is no field \"" + name + "\"; nothing was sent",
                   "the fields are " + known);

@@ -116,7 +116,8 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
   RequestTextPtr text = taken ? *taken : text_for(op, offset, data);
   if (!op->noted(kTaken)) {
     const bool is_open = text->phase() == RequestText::Phase::collecting;
-    // Before anything else, so that the watcher's lookup of the name comes here, and so does everybody else's.
+    // First of all a record's name gets a new node, so that the watcher's lookup of the name, like all others, comes to
+    // the directory.
     if (request_.is_for_record && is_open && text->empty() && !op->noted(kGivenAway)) {
       give_name_away();
       return missing(until_kernel_knows(mount(), op, parent()->id(), kGivenAway));
@@ -247,7 +248,7 @@ void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> resul
 }
 
 void RequestFile::refuse(const RequestTextPtr& text, const Error& error) {
-  // It has its place among the others, and nobody else may run it.
+  // Marked as started, which gives it an order number and keeps others from running it.
   if (mount().requests().start(text, mount().clock().wall())) finish(text, fail(error));
 }
 

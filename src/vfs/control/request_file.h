@@ -6,11 +6,11 @@
 // hidden) a pause in writing completes it. A JSON object is complete with its last brace, and that write waits for the
 // outcome.
 //
-// A node shows the text that was current at its lookup. During a request that text is still to come, and reading waits
-// for it. Waiting in the lookup would be worse: the kernel holds the directory's lock meanwhile, and everything else in
-// the directory would wait, too. So such a node shows a size that may be too large; the read that comes up short
-// corrects it. Written bytes stay in the kernel's pages of the node and are never invalidated: the kernel would wait
-// for the page that a running write has locked, and hold up all other invalidations.
+// A node shows the text that was current at its lookup. During a request that text does not exist yet, and reading
+// waits for it. Waiting in the lookup would be worse: the kernel holds the directory's lock meanwhile, and everything
+// else in the directory would wait, too. So such a node shows a size that may be too large, which the first short read
+// corrects. Written bytes stay in the kernel's pages of the node and are never invalidated: the kernel would wait for
+// the page that a running write has locked, and hold up all other invalidations.
 #pragma once
 
 #include <atomic>
@@ -63,7 +63,8 @@ class RequestFile final : public Node {
   [[nodiscard]] Fetch arm(const RequestTextPtr& text);
   void begin_after_a_pause(const RequestTextPtr& text);
   void run(const RequestTextPtr& text);
-  /// A record's file is about to have another text than the record.
+  /// Call before the first write to a record's file: from then on its text differs from the record, so the name goes to
+  /// a new node.
   void give_name_away();
   void finish(const RequestTextPtr& text, Result<RequestAnswer> result);
   [[nodiscard]] std::shared_ptr<RequestFile> self();
@@ -75,8 +76,8 @@ class RequestFile final : public Node {
   mutable Mutex mutex_;
   RequestTextPtr own_ PLAYFS_GUARDED_BY(mutex_);
   bool truncated_ PLAYFS_GUARDED_BY(mutex_) = false;
-  /// What the kernel takes the size for. To be told a smaller one, it waits for the page that a running write has
-  /// locked, and the first write waits for the watcher's lookup.
+  /// The size that the kernel has. It must not be told a smaller one during a write: it would wait for the page that
+  /// the write has locked, while the first write waits for the watcher's lookup.
   std::atomic<std::uint64_t> kernel_size_ = 0;
 };
 
@@ -90,11 +91,11 @@ class RequestsUnderWay {
   void add(const std::string& path, const std::shared_ptr<RequestFile>& file, const RequestTextPtr& text)
       PLAYFS_EXCLUDES(mutex_);
   void remove(const RequestTextPtr& text) PLAYFS_EXCLUDES(mutex_);
-  /// Whether this call started it. Orders follow each other in time, also from one mount to the next.
+  /// Whether this call started it. Assigns it an order number; these increase with time, also from mount to mount.
   [[nodiscard]] bool start(const RequestTextPtr& text, WallTime now) PLAYFS_EXCLUDES(mutex_);
-  /// For a request that no text makes.
+  /// An order number for a request that has no text.
   [[nodiscard]] std::int64_t next_order(WallTime now) PLAYFS_EXCLUDES(mutex_);
-  /// The request of that file that was complete just before `text`, and runs; nullptr: it is this one's turn.
+  /// The running request of that file that was completed just before `text`; nullptr: it is the turn of `text`.
   [[nodiscard]] RequestTextPtr running_before(const std::string& path, const RequestTextPtr& text)
       PLAYFS_EXCLUDES(mutex_);
 

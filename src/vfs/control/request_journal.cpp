@@ -61,7 +61,8 @@ std::optional<JournalledRequest> parsed(const std::string& text) {
   return request.steps.empty() ? std::nullopt : std::optional(std::move(request));
 }
 
-/// Whether `caller` repeats it, and with its keys: anybody can still send what was sent as nobody in particular.
+/// Whether a write of `steps` by `caller` repeats the journalled request. A request without an account may be repeated
+/// by anybody.
 bool is_same(const JournalledRequest& told, const std::string& path, const std::vector<RequestStep>& steps,
              const std::string& caller) {
   return told.path == path && (told.caller.empty() || told.caller == caller) &&
@@ -93,7 +94,7 @@ Status RequestJournal::open() {
   }
   PLAYFS_CHECK(make_private_directory(directory_));
   const std::string own = random_.hex(kNameDigits), path = path_of(own + std::string(kLock));
-  // Locked before it has its name, so that nobody takes it for one that is left behind.
+  // Locked before it gets its name, so that no other mount takes it over as left behind.
   const std::string unlocked = path + ".new";
   UniqueFd file(::open(unlocked.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
   if (!file || ::flock(file.get(), LOCK_EX) != 0 || ::rename(unlocked.c_str(), path.c_str()) != 0)
@@ -131,7 +132,7 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   std::optional<JournalledRequest> repeated;
   {
     MutexLock lock(mutex_);
-    // The caller's own before one that nobody in particular wrote.
+    // Prefer the caller's own request to one without an account.
     auto same = told_.end();
     for (auto told = told_.begin(); told != told_.end(); ++told)
       if (is_same(told->second, path, steps, caller) && (same == told_.end() || told->second.caller == caller))
@@ -215,7 +216,7 @@ Status RequestJournal::may_be_sent(const JournalledRequest& request) const {
 
 Error RequestJournal::give_up(JournalledRequest request, Error why) {
   Unsent unsent = keep_unsent(unsent_directory(), request, std::move(why));
-  // Not if its writer has repeated it, and got its outcome, in the meantime.
+  // Only if its writer has not repeated it meanwhile and got the outcome.
   if (!unsent.is_kept || !is_unfinished(request)) return std::move(unsent.why);
   if (is_too_old(request)) {
     end(request);

@@ -1,19 +1,19 @@
-// The write-ahead journal of requests that create records: what is about to be sent, with its Idempotency-Keys, on disk
-// before it is sent. So a request is repeated with the key that it had before, whatever happened in between:
+// The write-ahead journal of requests that create records: each is on disk, with its Idempotency-Keys, before it is
+// sent. So a request that is repeated keeps its keys, and the service makes its records once. It is repeated when
 //
 // - the mount ended before the answer: the next mount sends it again (`left_behind`), until it has an answer;
-// - the writer was told that nobody knows whether it arrived, or saw the mount end, and writes the same again (`begin`
-//   finds the keys).
+// - the writer got the error that it may or may not have arrived, or saw the mount end, and writes the same again
+//   (`begin` finds the keys).
 //
-// Services know a key from the caller who sent it, so a request is sent as the one who wrote it, also after another
-// `playfs login`, or not at all.
+// A service remembers a key per caller. So a request is only ever sent as the account that wrote it, even after another
+// `playfs login`.
 //
-// Whoever wrote a request was told that it was taken, so its text is never lost: it leaves the journal when it has its
-// outcome, or after its text was written to `unsent_directory()` and synced (`give_up`). A process that dies between
-// the two leaves both, and the next mount does it again: one key has one file there.
+// Once write(2) or close(2) accepted a request, its text is never lost: it leaves the journal when it has its outcome,
+// or after its text was written to `unsent_directory()` and synced (`give_up`). A process that dies between the two
+// leaves both, and the next mount repeats the step; that yields the same file, since each key has one file there.
 //
-// One file for each request, synced, 0600, in a directory that all mounts of a site share. A mount's files begin with
-// its name, and it holds a lock on NAME.lock: of a mount that is gone, the next one takes the files over. All calls do
+// Each request is one file, synced, 0600, in a directory that all mounts of a site share. A mount's files begin with
+// its name, and it holds a lock on NAME.lock; the next mount takes over the files of one that is gone. All calls do
 // local I/O, so they belong on a disk thread. Thread-safe; its lock is a leaf.
 #pragma once
 
@@ -46,7 +46,8 @@ struct JournalledRequest {
   std::vector<RequestStep> steps;
   WallTime begun;
   std::string caller = {};  ///< as whom it is sent: Client::caller() when it was written
-  /// Earlier versions did not journal the caller: such a request is sent again only by who repeats it.
+  /// False for requests of earlier versions, which did not journal the caller: they are sent again only if a writer
+  /// repeats them.
   bool is_caller_known = true;
   bool is_resumed = false;   ///< begun in an earlier mount, and sent again in this one until it has an answer
   bool is_joined = false;    ///< the same, by its writer, who repeated it
@@ -58,7 +59,7 @@ struct JournalledRequest {
 class RequestJournal {
  public:
   static constexpr std::size_t kMost = 64;  ///< requests in the journal
-  /// Services may forget keys, so an older request would perhaps be sent twice.
+  /// The age at which requests expire: services may forget keys, so an older one might be made twice.
   static constexpr std::chrono::hours kLongest{24};
   /// How long after the answer to a resumed request its writer, who saw the mount end, may still repeat it.
   static constexpr std::chrono::minutes kJustAnswered{1};
@@ -67,13 +68,13 @@ class RequestJournal {
   RequestJournal(std::string directory, const Clock& clock, Random& random)
       : directory_(std::move(directory)), clock_(clock), random_(random) {}
 
-  /// Journals the request, or finds the one that its writer repeats, with its keys and what it has made. `order`
-  /// increases from one request to the next, also from mount to mount. `caller`: who writes now. What somebody else
-  /// wrote under an account is another request.
+  /// Journals the request, or finds the one that it repeats, with its keys and the records made so far. `order`
+  /// increases from one request to the next, also from mount to mount. `caller`: who writes now; a request written
+  /// under another account is never the same.
   [[nodiscard]] Result<JournalledRequest> begin(std::string path, std::vector<RequestStep> steps,
                                                 std::int64_t order = 0, const std::string& caller = {})
       PLAYFS_EXCLUDES(mutex_);
-  /// Journals what has been made so far, and `is_told`.
+  /// Journals the records made so far, and `is_told`.
   [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
   /// Whether it is to be sent again: it was resumed, and nobody has got its outcome.
   [[nodiscard]] bool is_unfinished(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
@@ -81,30 +82,30 @@ class RequestJournal {
   [[nodiscard]] Status may_be_sent(const JournalledRequest& request) const;
   /// It has its outcome.
   void end(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
-  /// It is not sent again, and its writer, who was told that it was taken, does not know: keeps its text for him, and
-  /// then journals that he knows. If the text cannot be kept, the next mount does this again. Returns the error that
-  /// says where the text is.
+  /// Gives up a request that will not be sent again although its writer was told that it was accepted: saves its text,
+  /// then journals that the writer was informed. If the text cannot be saved, the next mount tries again. Returns the
+  /// error that says where the text is.
   [[nodiscard]] Error give_up(JournalledRequest request, Error why) PLAYFS_EXCLUDES(mutex_);
 
-  /// For the texts of requests that are not sent again.
+  /// Where the texts of requests that were given up are saved.
   [[nodiscard]] std::string unsent_directory() const { return directory_ + "/unsent"; }
 
   struct LeftBehind {
     std::vector<JournalledRequest> requests;  ///< to be sent again if they may be, in their order
     std::vector<Error> unreadable;            ///< what became of files that are no requests, or cannot be read now
   };
-  /// Takes over what mounts that are gone have left unfinished.
+  /// Takes over the unfinished requests of mounts that are gone.
   [[nodiscard]] LeftBehind left_behind() PLAYFS_EXCLUDES(mutex_);
 
  private:
   [[nodiscard]] Status open() PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool is_too_old(const JournalledRequest& request) const;
-  /// Makes room, at the cost of the oldest request that its writer knows of.
+  /// Makes room by dropping the oldest request whose writer knows its outcome.
   [[nodiscard]] Status make_room() PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
   /// Reads one that was taken over.
   void take(const std::string& name, LeftBehind& left) PLAYFS_EXCLUDES(mutex_);
-  /// Moves a damaged file, as it is, to the unsent texts. Returns the error that says so.
+  /// Moves a damaged file unchanged to the unsent texts. Returns the error that says so.
   [[nodiscard]] Error set_aside(const std::string& name) const;
 
   const std::string directory_;

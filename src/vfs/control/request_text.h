@@ -21,19 +21,19 @@ namespace playfs::vfs {
 /// The outcome of a request, as text.
 struct RequestAnswer {
   ShownText text;
-  /// The file keeps showing this until the next request. Otherwise it shows the current state, which for commits the
-  /// publisher knows.
+  /// Whether the file keeps showing this until the next request. Otherwise it shows the current state, as the publisher
+  /// knows it for commits.
   bool lasting = true;
 };
 
 /// What a control file does with a text.
 struct Request {
   std::function<Async<RequestAnswer>(const OperationPtr& op, std::string text)> run;
-  /// What can be refused at the first write, before the text is complete. Not called for JSON, which may contain
-  /// options that allow more.
+  /// Refuses what can be refused at the first write, before the text is complete. Not called for JSON, which may
+  /// contain options that allow more.
   std::function<Attempt<void>(const OperationPtr& op)> check = {};
-  /// The file shows a record, and takes a JSON object with what is to be changed. The first change of the file gives
-  /// its name to a new node, so that whoever opens it next finds the record, not the text.
+  /// Whether the file shows a record and accepts a JSON object with changes to it. The first write to the file gives
+  /// its name to a new node, so that the next open finds the record, not the text.
   bool is_for_record = false;
 };
 
@@ -42,7 +42,7 @@ class RequestText {
   enum class Phase { collecting, running, done };
   explicit RequestText(Caller writer) : writer_(std::move(writer)) {}
 
-  /// The first writer, without the cancellation of that write.
+  /// The process that wrote first, without that write's cancellation token.
   [[nodiscard]] Caller writer() const { return {writer_.uid, writer_.gid, writer_.pid, {}}; }
   [[nodiscard]] Phase phase() const PLAYFS_EXCLUDES(mutex_);
 
@@ -72,12 +72,12 @@ class RequestText {
 
   /// nullopt until done.
   [[nodiscard]] std::optional<Status> outcome() const PLAYFS_EXCLUDES(mutex_);
-  /// Whether the text is this one, and whether the service has taken it is unknown.
+  /// Whether the text equals `text` and it is unknown whether the service has accepted it.
   [[nodiscard]] bool is_unanswered(std::string_view text) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] ShownText document() const PLAYFS_EXCLUDES(mutex_);
   void wait(const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_);
 
-  // How the end of the text is noticed.
+  // How the end of the text is detected.
   struct Watched {
     bool tried = false;  ///< a watch was requested
     bool armed = false;  ///< the watch is in place

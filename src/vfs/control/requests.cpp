@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kDryRun = "dry_run";
 
-/// Between attempts to send what an earlier mount left, while the service does not answer.
+/// Backoff between attempts to send an earlier mount's requests while the service does not answer.
 constexpr std::chrono::seconds kFirstPause{2}, kLongestPause{600};
 
 }  // namespace
@@ -96,7 +96,7 @@ Status make_list(JsonObject& body, std::string_view name) {
 
 namespace {
 
-/// What would be sent, in order.
+/// A dry run's answer: what would be sent, in order.
 std::string plan_document(std::span<const RequestStep> steps) {
   Json::Array requests;
   for (const RequestStep& step : steps)
@@ -105,7 +105,7 @@ std::string plan_document(std::span<const RequestStep> steps) {
       JsonObject{{"schema_version", kSchemaVersion}, {"outcome", "planned"}, {"would_send", std::move(requests)}});
 }
 
-/// Refused here, so that nothing of a request with several steps is sent if a later one cannot be.
+/// Checked before anything is sent, so that a request of several steps is not sent in part.
 Status check_size(const RequestStep& step) {
   const std::size_t size = json_size(step.body);
   if (size <= kMaxRecordSize) return {};
@@ -118,7 +118,7 @@ Status check_size(const RequestStep& step) {
 Async<RecordPartPtr> create(Mount& mount, RequestStep step, std::string caller) {
   auto begin = [&mount, step = std::move(step), caller = std::move(caller)](const CancelToken& cancel,
                                                                             Callback<RecordPartPtr> made) {
-    // Not on this thread: the client's threads carry all responses, and storing and parsing this one may take long.
+    // Not on this thread: the client's threads carry all responses, and storing this one may take long.
     auto learn = [&mount, collection = step.collection, cancel, made = std::move(made)](Result<Record> record) mutable {
       if (!record) return made(fail(std::move(record).error()));
       mount.executor().post(
@@ -135,7 +135,7 @@ Async<RecordPartPtr> create(Mount& mount, RequestStep step, std::string caller) 
   co_return co_await created;
 }
 
-/// A journal that cannot be written keeps nothing from being sent: it still has the keys.
+/// If the journal cannot be written, sending goes on nevertheless: it has the keys already.
 Fetch journal_progress(Mount& mount, const std::shared_ptr<JournalledRequest>& request) {
   return on_disk(mount, [&mount, request]() -> Status {
     if (Status written = mount.journal().record(*request); !written)
@@ -151,10 +151,10 @@ Fetch end_in_journal(Mount& mount, const std::shared_ptr<JournalledRequest>& req
   });
 }
 
-/// Whether another attempt may find out what this one did not.
+/// Whether the outcome is unknown, so that another attempt may find it out.
 bool is_undecided(const Error& error) { return traits_of(error.code).reached != Reached::decision; }
 
-/// Sends what has not been made. Returns the record of the last step; those before it are in `request`.
+/// Sends the steps whose records have not been made. Returns the last step's record; `request` has the others' ids.
 Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> request) {
   RecordPartPtr last;
   for (std::size_t at = 0; at < request->steps.size(); ++at) {
@@ -165,13 +165,13 @@ Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> reque
     Result<RecordPartPtr> part = co_await creating;
     if (!part) {
       Error error = std::move(part).error();
-      // The next mount sends it again, or this one: whoever wrote it was told that it was taken.
+      // It will be sent again, by this mount or the next one, since its writer was told that it was accepted.
       if (error.code == ErrorCode::interrupted || (request->is_resumed && is_undecided(error)))
         co_return fail(std::move(error));
-      // A refusal does not prove that an earlier attempt did not arrive: who repeats the request repeats its keys.
+      // A refusal does not prove that an earlier attempt did not arrive, so a repeated request keeps its keys.
       error = with_advice(std::move(error), "it may have arrived: write the same text again, and it is sent once",
                           "wait, then write the same text again: it is sent once");
-      // Whoever wrote a resumed one does not see this error: RequestJournal::give_up() keeps its text first.
+      // The writer of a resumed request does not see this error: RequestJournal::give_up() saves its text first.
       if (!request->is_resumed || request->is_joined) {
         request->is_told = true;
         PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
@@ -191,7 +191,7 @@ Async<RecordPartPtr> send(Mount& mount, std::shared_ptr<JournalledRequest> reque
   co_return last;
 }
 
-/// Waits until the requests that were written to the file before have their outcome, whichever it is.
+/// Waits until all requests written to the file earlier have an outcome, whatever it is.
 Async<void> until_its_turn(Mount& mount, std::string path, RequestTextPtr text) {
   while (RequestTextPtr before = mount.requests().running_before(path, text)) {
     Fetch until_done = [before](const CancelToken& cancel, Callback<void> done) {
@@ -202,7 +202,7 @@ Async<void> until_its_turn(Mount& mount, std::string path, RequestTextPtr text) 
   co_return Status();
 }
 
-/// Whether the record may be made as far as other records are concerned.
+/// Checks that the handle of a new agent is free.
 Async<void> check_is_free(Mount& mount, OperationPtr op, RequestStep step) {
   if (step.collection != "agents") co_return Status();
   auto checking = check_handle_is_free(mount, op, text_field(step.body, "handle"), "");
@@ -220,7 +220,8 @@ Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, 
   }));
   PLAYFS_AWAIT_CHECK(until_its_turn(mount, std::move(path), text));
   if (!request->is_repeated) {
-    // Now, since the request before it may have taken what this one wants. What is repeated may have taken it itself.
+    // Not before its turn, since an earlier request may have taken the handle. A repeated request may have taken it
+  // itself.
     auto checking = check_is_free(mount, op, steps.front());
     Status is_free = co_await checking;
     if (!is_free && is_free.error().code != ErrorCode::interrupted) PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
@@ -230,7 +231,7 @@ Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, 
   co_return co_await sending;
 }
 
-/// It is not sent again. On a disk thread.
+/// Gives up a request that will not be sent again, on a disk thread.
 void give_up(Mount& mount, const JournalledRequest& request, const Error& why) {
   mount.site().events().error(request.path, mount.journal().give_up(request, why));
 }
@@ -245,7 +246,7 @@ Async<void> send_again(Mount& mount, std::shared_ptr<JournalledRequest> request)
   co_return Status();
 }
 
-/// What an earlier mount left of one file's requests: sent in their order, each until it has an answer.
+/// The requests of one file that an earlier mount left behind: sent in their order, each until it has an answer.
 struct Resumed {
   std::deque<std::shared_ptr<JournalledRequest>> requests;
   std::chrono::seconds pause = kFirstPause;  ///< before the next attempt
@@ -255,7 +256,7 @@ struct Resumed {
 void resume(Mount& mount, const std::shared_ptr<Resumed>& left) {
   while (!left->requests.empty()) {
     const JournalledRequest& next = *left->requests.front();
-    // Or who repeated it got the answer.
+    // Unless a writer repeated it and got the answer.
     if (mount.journal().is_unfinished(next)) {
       const Status may_be_sent = mount.journal().may_be_sent(next);
       if (may_be_sent) break;

@@ -25,7 +25,7 @@ struct Form {
   std::vector<Field> fields;
   bool others = false;  ///< the service accepts any other field, too
   const char* example;  ///< JSON
-  /// Where what was sent can be changed, for forms whose requests are public and cannot be withdrawn.
+  /// The file in which what was sent can be corrected, for forms whose requests are public and cannot be withdrawn.
   const char* corrected = nullptr;
 };
 
@@ -42,8 +42,8 @@ Result<bool> take_dry_run(JsonObject& body);
 /// Makes the member a list of texts, if it is there: a single text stands for a list of one.
 Status make_list(JsonObject& body, std::string_view name);
 
-/// Creates the record, once, whatever is repeated. Returns it as the service did, after the kernel's listings were
-/// invalidated. With "dry_run" in the body: says what would be sent. `path`: the control file's.
+/// Creates the record once, even if the request is repeated. Returns the service's record, after the kernel's listings
+/// were invalidated. With "dry_run" in the body, says what would be sent. `path`: the control file's.
 Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string path, std::string collection,
                                    JsonObject body);
 /// Creates a thread and its first message. If the message fails, the thread exists, and the same request again sends
@@ -53,8 +53,8 @@ Async<RequestAnswer> create_thread(Mount& mount, OperationPtr op, std::string pa
 /// Sends what an earlier mount left unfinished, in the background.
 void resume_requests(Mount& mount);
 
-/// The error with what the writer can do about it, if the service has not decided: `lost`, since what was written may
-/// have arrived, or `later`, since there were too many requests.
+/// Adds a hint to an error that leaves the outcome open: `lost` if the request may have arrived, `later` if there were
+/// too many requests.
 Error with_advice(Error error, const std::string& lost, const std::string& later);
 
 /// Sets the author if the body names none.

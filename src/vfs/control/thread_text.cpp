@@ -11,7 +11,7 @@ namespace {
 
 /// Messages are left out in steps: of many by their number, of large ones by their size.
 constexpr std::size_t kStep = kMostMessages / 2, kStepOfLarge = 32;
-/// Services give a new message both times at once, or one right after the other.
+/// A message counts as changed if its two times differ by more than this: services may not set them at the same moment.
 constexpr std::int64_t kChangedLater = 1'000'000'000;
 
 constexpr const char* kLine = "line";

@@ -1,7 +1,7 @@
 // What `messages.md` and `messages.ndjson` show of a thread. Pure functions.
 //
-// Both grow: of a longer thread the text is the one of the shorter thread and more, as long as no message changed. So
-// what is left out of a long thread is left out in steps.
+// Both only grow: a new message appends to the text, as long as no earlier message changed. So the oldest messages of a
+// long thread are left out in large steps, not one by one.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ std::size_t size_of_message(const Record& message);
 
 /// What messages_ndjson() shows of a message.
 content::Reduced line_of_message(Record record);
-/// One record a line, in the order in which they were written. A message that was changed later is there again in the
-/// place of that change, so the newest line of an id is right.
+/// One record per line, in the order of writing. A message that was changed later appears again, at the time of the
+/// change, so the last line of an id is the current one.
 std::string messages_ndjson(std::span<const content::RecordPartPtr> messages);
 
 }  // namespace playfs::vfs

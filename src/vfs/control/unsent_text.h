@@ -1,5 +1,5 @@
-// What was written to a control file and will not be sent by itself, kept in a file for its writer to send again.
-// Does local I/O: belongs on a disk thread.
+// Saves the text of a request that will not be sent, for its writer to send again. Stateless; does local I/O, so call
+// it on a disk thread.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct Unsent {
   bool is_kept = false;  ///< in a file; else `why` has the text
 };
 
-/// Writes the text, as JSON that its control file takes, to a file of its own in `directory`, 0600 and synced. Again
-/// for the same request, it replaces the file.
+/// Writes the text, as JSON that its control file accepts, to a file of its own in `directory`, 0600 and synced. Called
+/// again for the same request, it replaces the file.
 Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, Error why);
 
 }  // namespace playfs::vfs

@@ -1,5 +1,5 @@
-// The lists that files or listings are made of, while somebody looks at those: they are kept current, and their change
-// is told, without being asked for again. A part of a directory, which it needs alive. Thread-safe.
+// Follows the lists from which a directory's files or listing are derived, while programs look at these: the lists are
+// kept current, and changes are reported, without a request for each look. Owned by the directory. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -15,15 +15,15 @@ namespace playfs::vfs {
 
 class FollowedLists {
  public:
-  /// `owner`: only changes of its records are told. `each_time` runs whenever the lists' age is looked at.
+  /// `owner`: report only changes of its records. `each_time` runs whenever the lists' age is checked.
   FollowedLists(Mount& mount, std::vector<std::string> collections, std::optional<std::string> owner = {},
                 std::function<void()> each_time = {});
 
   [[nodiscard]] const std::vector<std::string>& collections() const { return collections_; }
-  /// Somebody looks at `directory`. Returns whether the lists were not being followed. From now on its listed_anew() is
-  /// called, until nobody has looked for a while.
+  /// Call when a program looks at `directory`. From now on its listed_anew() is called for each change, until nobody
+  /// has looked for a while. Returns whether the lists were not being followed before.
   bool looked(const NodePtr& directory);
-  /// Has the lists read, as far as they may be outdated.
+  /// Requests those lists that may be outdated.
   void read_if_old();
   /// For the directory's listed_anew(): runs `look` soon, once for all calls until then.
   void listed_anew(const NodePtr& directory, std::function<void(bool is_followed)> look);

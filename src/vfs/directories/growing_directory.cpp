@@ -23,14 +23,14 @@ Attempt<LookupResult> GrowingDirectory::growing_file(const OperationPtr& op, con
   auto look = [weak = weak_from_this()] {
     auto self = std::static_pointer_cast<GrowingDirectory>(weak.lock());
     if (!self || !self->looked()) return;
-    // A reader that was stopped for longer than the lists are followed has missed changes, and goes on with its file.
+    // A reader that was stopped for longer than the lists are followed missed changes, and still has its file open.
     self->lists_.read_if_old();
     self->listed_anew();
   };
   auto file = children().get<GrowingFile>(
       name, [&](GrowingFile& growing) { return growing.grow_to(text, reading); },
       [&] { return std::make_shared<GrowingFile>(mount(), shared_from_this(), name, text, reading, look); });
-  // Who has just written looks for it.
+  // A program that has just written must find what it wrote.
   const std::string fact = "shown/" + name;
   if (!op->noted(kGoesOn) && !file->shows_its_size() && !op->noted(fact))
     return missing(until_kernel_knows(mount(), op, file->id(), fact));

@@ -1,5 +1,5 @@
-// A directory with files that grow in place (`tail -f`): while somebody looks at them, the lists that they are made of
-// are kept current, and they grow without being opened again.
+// A directory with files that grow in place (`tail -f`): while programs look at them, the lists from which they are
+// derived are kept current, and the files grow without being opened again. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -14,23 +14,23 @@ namespace playfs::vfs {
 
 class GrowingDirectory : public VirtualDirectory {
  public:
-  /// `files` are made of the lists of `collections`, or of one owner's records in them.
+  /// `files` are derived from the lists of `collections`, or from one owner's records in them.
   GrowingDirectory(Mount& mount, NodePtr parent, std::string name, std::vector<std::string> files,
                    std::vector<std::string> collections, std::optional<std::string> owner = {});
 
   void listed_anew() override;
 
  protected:
-  /// One of the files, with what it shows now. An operation that notes kGoesOn is the file's own growing: it asks for
-  /// nothing but what is new.
+  /// One of the files, with its current content. An operation that has noted kGoesOn updates a file that is open: it
+  /// requests only what is new.
   virtual Attempt<LookupResult> growing(const OperationPtr& op, const std::string& name) = 0;
   [[nodiscard]] bool grows(const std::string& name) const;
-  /// A number for a text, taken before what it is made of is read: one with a higher number is newer.
+  /// A number for a text, taken before its sources are read: of two texts, the one with the higher number is newer.
   [[nodiscard]] std::uint64_t next_reading() { return ++readings_; }
   /// The file of that name, grown to `text`, or a new one.
   Attempt<LookupResult> growing_file(const OperationPtr& op, const std::string& name, const std::string& text,
                                      std::uint64_t reading);
-  /// Somebody looks at the files. Returns whether the lists were not being followed.
+  /// Call when a program looks at the files. Returns whether the lists were not being followed before.
   bool looked() { return lists_.looked(shared_from_this()); }
 
  private:

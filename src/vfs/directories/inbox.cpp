@@ -85,7 +85,7 @@ Attempt<LookupResult> MarkedDirectory::child(const OperationPtr& op, const std::
   if (!entry) return nothing();
   PLAYFS_ATTEMPT_CHECK(marks_here(mount(), op));
   if (mount().inbox_marks().is_seen(entry->id, entry->at) != is_seen_) return nothing();
-  // As it came with the list, which is fresh.
+  // The record as stored from the list, which is fresh.
   PLAYFS_ATTEMPT(RecordPartPtr part, known_part(mount(), op, entry->collection, entry->id, text_of_record));
   return snapshot(op, name, shown_text_of(mount(), entry->collection, entry->id, text_of_record, *part),
                   record_time(part->record), 0, kShown);

@@ -1,5 +1,5 @@
-// `inbox/`: what is for the mount's agent. `messages.ndjson` grows in place; `new/` and `seen/` have the same records
-// as files, and moving one from one to the other marks it.
+// `inbox/`: records for the mount's agent. `messages.ndjson` grows in place; `new/` and `seen/` have the same records
+// as files, and moving a file between the two marks the record.
 #pragma once
 
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 //
 // Its attributes have a timeout of 0, so the kernel asks for them, holding no lock, before it enters or shows the node.
 // That call, like any other that reaches the node (through a descriptor opened with O_PATH, say), waits as long as it
-// takes. Nobody is sent back: what came is what the kernel already knows.
+// takes. No caller has to look the name up again (`stale`): the kernel already has the node that the result belongs to.
 // - A directory takes over the stand-in's id and its place in the node table: all directories below one name, and
 //   whatever invalidates names in it, have one id. Everyone who waits for a directory shares one stand-in.
 // - For a file or a link the stand-in passes everything on. Neither ever changes: a new text or target is a new node.

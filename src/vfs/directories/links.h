@@ -15,7 +15,7 @@ struct LinkView {
   std::string collection;
   std::function<std::string(const content::Listed&)> name;  ///< of the link; empty: there is none
   std::string before, after;                                ///< the target, around the id
-  /// Several records may carry a name, which is one's (`content/names.h`): there are no links unless all are listed.
+  /// Several records may carry a name, which one of them owns (`content/names.h`): an incomplete list yields no links.
   bool is_shared = true;
 };
 
@@ -31,7 +31,7 @@ class LinksDirectory final : public VirtualDirectory {
   [[nodiscard]] std::string made_of() const override { return view_.collection; }
 
  private:
-  /// Empty: it has no link.
+  /// The name of the record's link; empty: it has none.
   [[nodiscard]] std::string name_of(const content::Listed& record) const;
 
   const LinkView view_;

@@ -16,11 +16,11 @@
 namespace playfs::vfs {
 namespace {
 
-/// Beside the work trees; the name of no project's, since those are percent-encoded.
+/// Folder for the marks, beside the work trees. It cannot clash with a project's, whose names are percent-encoded.
 constexpr const char* kMarks = "/=maildir";
-/// A lookup that was answered by a former list has arrived at the kernel by then.
+/// After this time, a lookup that was answered from an earlier list has reached the kernel.
 constexpr std::chrono::seconds kCrossing{2};
-/// Marks are synced together.
+/// Marks made within this time are synced together.
 constexpr std::chrono::seconds kBetweenSyncs{1};
 constexpr const char* kMarked = "marked";
 
@@ -125,7 +125,7 @@ Attempt<LookupResult> MaildirFolder::file(const OperationPtr& op, Place place, c
   if (!letter.letter) return nothing();
   PLAYFS_ATTEMPT(LetterTexts::Wanted version, wanted(op, letter));
   auto told = shared_->texts.told(op, version, is_of_thread());
-  // The list does not know yet that it has changed.
+  // The record has changed, but the list does not show that yet.
   if (!told && !told.error().fetch && told.error().error.code == ErrorCode::not_found) return nothing();
   if (!told) return tl::unexpected<NoValue>(std::move(told).error());
   const std::string& unique = letter.letter->unique;

@@ -1,9 +1,10 @@
-// `maildir/`: mails and the messages of threads as Maildirs, one for each kind and one of what is for
-// the mount's agent, for mail readers.
+// `maildir/`: mails and the messages of threads as Maildirs for mail readers: one for each kind, and one for the inbox
+// of the mount's agent.
 //
-// A name stands for one version of a letter, so the kernel keeps names and contents without end; what is no longer
-// listed is invalidated. Where a letter stands, its flags, and whether it is shown at all are marks of this machine
-// (maildir_marks.h). A changed letter is unread again: it stays where it was, and loses its flags S and T.
+// A name stands for one version of a letter, so the kernel keeps names and contents indefinitely; names that are no
+// longer listed are invalidated. In which folder a letter is, its flags, and whether it is shown at all are marks of
+// this machine (maildir_marks.h). A changed letter is unread again: it stays where it was, and loses its flags S and T.
+// Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@
 
 namespace playfs::vfs {
 
-/// Folders beside those of the kinds of threads.
+/// Folders in addition to one for each kind of thread.
 inline constexpr const char* kMail = "mail";
 inline constexpr const char* kInbox = "inbox";
 
@@ -44,7 +45,7 @@ class MaildirsDirectory final : public VirtualDirectory {
  public:
   MaildirsDirectory(Mount& mount, NodePtr parent, std::string name);
 
-  /// Tells the folders what other mounts have marked.
+  /// Passes other mounts' marks on to the folders.
   void tell_marks();
 
  protected:
@@ -55,7 +56,7 @@ class MaildirsDirectory final : public VirtualDirectory {
   const MaildirsPtr shared_;
 };
 
-/// The letters of a folder, as lists have them. Immutable.
+/// The letters of a folder, derived from lists. Immutable.
 struct FolderLetters {
   struct Letter {
     std::string unique;          ///< its name, but for the flags
@@ -65,7 +66,7 @@ struct FolderLetters {
     const content::Listed* thread = nullptr;  ///< nullptr: it is a mail
     [[nodiscard]] std::int64_t updated() const { return of->updated_at.nanoseconds / 1000; }
   };
-  /// What it is made of; nullptr: not of this.
+  /// The lists that it is derived from; nullptr: not from this one.
   struct Lists {
     ListPtr messages, threads, mail;
     bool operator==(const Lists&) const = default;
@@ -87,7 +88,7 @@ class MaildirFolder final : public VirtualDirectory {
 
   /// `any_age`: of the lists.
   Attempt<FolderLettersPtr> letters(const OperationPtr& op, bool any_age) PLAYFS_EXCLUDES(mutex_);
-  /// Where a letter with this mark is, and with what flags.
+  /// The place and flags of a letter with this mark.
   [[nodiscard]] static MaildirMark shown(std::optional<MaildirMark> mark, const FolderLetters::Letter& letter);
   [[nodiscard]] MaildirMark shown(const FolderLetters::Letter& letter) const {
     return shown(shared_->marks.of(letter.mark), letter);
@@ -98,18 +99,18 @@ class MaildirFolder final : public VirtualDirectory {
   Attempt<void> mark(const OperationPtr& op, Place place, const std::string& name, Place to, const std::string& info);
   Attempt<void> sync_marks(const OperationPtr& op);
 
-  /// The letter's name stands for another file now.
+  /// Call when the letter's name stands for another file.
   void is_outdated(const std::string& unique);
   void listed_anew() override;
-  /// Another mount has changed marks.
+  /// Call when another mount has changed marks.
   void marked(const MaildirMarks::Changes& changes) PLAYFS_EXCLUDES(mutex_);
-  /// Somebody looks: keeps the lists current as long as somebody does.
+  /// Call when a program looks at the folder: keeps the lists current for a while.
   void looked() { followed_.looked(shared_from_this()); }
   [[nodiscard]] WallTime changed() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::uint64_t marks_version() const { return shared_->marks.version(); }
-  /// By the lists as they are now.
+  /// According to the current lists.
   [[nodiscard]] LetterTexts::IsOfThread is_of_thread() const PLAYFS_EXCLUDES(mutex_);
-  /// The lists that it is made of.
+  /// The collections that the folder is derived from.
   [[nodiscard]] const std::vector<std::string>& collections() const { return followed_.collections(); }
 
  protected:
@@ -136,10 +137,10 @@ class MaildirFolder final : public VirtualDirectory {
   FolderLettersPtr settle(FolderLetters::Lists lists) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool is_inbox() const;
   void tell_left_out();
-  /// Names of `before` that mean something else now, or nothing.
+  /// Names of `before` that now stand for something else, or for nothing.
   [[nodiscard]] std::vector<Name> outdated(const FolderLetters& before, const FolderLetters& now) const;
   void invalidate(const std::vector<Name>& names);
-  /// Something is listed differently.
+  /// Invalidates the names that are listed differently.
   void tell(const std::vector<Name>& outdated) PLAYFS_EXCLUDES(mutex_);
   void sync_soon();
   void read_marks();

@@ -16,7 +16,7 @@ MaildirBox::MaildirBox(Mount& mount, NodePtr parent, std::string name, Place pla
     : VirtualDirectory(mount, std::move(parent), std::move(name)), place_(place) {}
 
 Attempt<AttributesReply> MaildirBox::attributes(const OperationPtr& op) {
-  // Mail readers look at the time alone, to see whether something came: they must be able to ask.
+  // Mail readers check only the time to see whether something came, so checking it counts as looking at the folder.
   if (!is_tmp()) folder().looked();
   PLAYFS_ATTEMPT(AttributesReply reply, VirtualDirectory::attributes(op));
   if (!is_tmp()) reply.timeout = mount().refresh_seconds();
@@ -100,7 +100,7 @@ Attempt<std::string> LetterFile::read(const OperationPtr& op, std::uint64_t offs
   auto& folder = static_cast<MaildirFolder&>(*parent());
   PLAYFS_ATTEMPT(LetterTexts::TextPtr text, shared_->texts.text(op, wanted_, folder.is_of_thread()));
   if (LetterTexts::told_of(*text) != told_) {
-    // What it answers has changed. The next lookup finds another file.
+    // The parent has changed. The next lookup finds another file.
     shared_->texts.forget();
     folder.is_outdated(name());
     return fail(ErrorCode::stale, "what the letter refers to has changed", "open it again");

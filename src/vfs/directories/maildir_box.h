@@ -1,4 +1,4 @@
-// `new/`, `cur/` and `tmp/` of a Maildir, and the letters in them.
+// `new/`, `cur/` and `tmp/` of a Maildir, and the letters in them. Thread-safe.
 #pragma once
 
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 
 namespace playfs::vfs {
 
-/// `place`: hidden is `tmp/`, which has nothing.
+/// `place`: Place::hidden is `tmp/`, which is always empty.
 class MaildirBox final : public VirtualDirectory {
  public:
   using Place = MaildirMark::Place;
@@ -49,11 +49,11 @@ class LetterFile final : public Node {
   LetterFile(Mount& mount, NodePtr parent, std::string name, MaildirsPtr shared, LetterTexts::Wanted wanted,
              LetterTexts::Told told);
 
-  /// Whether it still has what a file of that letter has.
+  /// Whether its content is still that of this version of the letter.
   [[nodiscard]] bool shows(const LetterTexts::Wanted& wanted, const LetterTexts::Told& told) const {
     return wanted == wanted_ && told == told_;
   }
-  /// Grows with time, and stays when the letter is moved.
+  /// Increases with the letter's time, and does not change when the letter is moved.
   [[nodiscard]] std::uint64_t ino() const override;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;

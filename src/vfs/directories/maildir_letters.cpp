@@ -10,7 +10,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// Letters in a folder: of more, the newest.
+/// The most letters in a folder: the newest.
 constexpr std::size_t kMostLetters = 50'000;
 
 }  // namespace
@@ -36,7 +36,7 @@ Attempt<FolderLettersPtr> MaildirFolder::letters(const OperationPtr& op, bool an
   if (!shared_->marks.is_read())
     return missing(on_disk(mount(), [shared = shared_] { return shared->marks.catch_up(); }));
   if (is_inbox()) PLAYFS_ATTEMPT_CHECK(inbox_here(mount(), op, InboxAge::fresh));
-  // Readers list all folders in turn: two requests for each would say the same.
+  // Mail readers list all folders in turn, and requests for each would return the same.
   const auto get = any_age || is_inbox() ? known_list : fresh_list;
   FolderLetters::Lists lists;
   for (const std::string& collection : collections()) {
@@ -105,7 +105,7 @@ void MaildirFolder::tell_left_out() {
 }
 
 FolderLettersPtr MaildirFolder::settle(FolderLetters::Lists lists) {
-  // What is for the agent may be known only in part yet.
+  // The inbox may not have examined all listed records yet.
   const bool is_sure = !is_inbox() || mount().inbox().has_taken({lists.messages, lists.threads, lists.mail});
   {
     MutexLock lock(mutex_);

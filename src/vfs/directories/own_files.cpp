@@ -22,7 +22,7 @@ constexpr std::pair<const char*, int> kWritesPerHour[] = {{"agents", 30},       
                                                           {"file_chunks", 240}, {"threads", 30},  {"messages", 120},
                                                           {"domain_mail", 30},  {"spaces", 30}};
 
-/// Limits as observed, whatever the documentation says.
+/// The limits that were observed, whatever the documentation says.
 Json observed_json(const std::map<std::string, remote::ObservedLimit>& seen) {
   JsonObject observed;
   for (const auto& [bucket, limit] : seen) {

@@ -28,14 +28,15 @@ constexpr const char* kCollections[] = {"agents",  "projects", "revisions",   "f
 
 bool is_immutable(const std::string& collection) { return collection == "revisions" || collection == "file_chunks"; }
 
-/// The handle that may name an agent's file; empty: none. One that would do something to a terminal names none.
+/// The handle under which an agent's file can be listed; empty: none, for example if a terminal would not show the
+/// handle as it is.
 std::string_view handle_of(const content::Listed& agent) {
   const bool names_it =
       !agent.name.empty() && names_a_file(agent.name) && is_shown_as_it_is(agent.name) && names_a_file(agent.id);
   return names_it ? std::string_view(agent.name) : std::string_view();
 }
 
-/// Says of an absent record what its reader can do, in the log, too.
+/// If the record is absent, fails with a hint what to do, which the log gets too.
 Fetch or_not_registered(const OperationPtr& op, const std::string& handle, Fetch fetch) {
   return [op, handle, fetch = std::move(fetch)](CancelToken cancel, Callback<void> done) mutable {
     fetch(std::move(cancel), [op, handle, done = std::move(done)](Status status) mutable {
@@ -100,7 +101,7 @@ Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
       const content::Listed& record = records[i - 1];
       if (!names_a_file(record.id)) continue;
       const std::string_view handle = view_.by_handle ? handle_of(record) : std::string_view();
-      // A record goes by its id if another one has its handle, or has it as its id.
+      // A record is listed by its id if another record owns its handle, or has that handle as its id.
       const bool by_handle = !handle.empty() && holders.at(handle) == &record && !ids.contains(handle);
       const std::string& stem = by_handle ? record.name : record.id;
       names.push_back({stem + ".json", S_IFREG, kFirstPosition + 2 + (records.size() - i)});
@@ -113,7 +114,7 @@ Attempt<std::string> CollectionDirectory::id_of(const OperationPtr& op, const st
   if (!view_.by_handle) return stem;
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, view_.collection));
   mount().site().names_were_shown(view_.collection);
-  // The service gives ids, so they go first: no handle hides the record of that id.
+  // The service assigns ids, so they take precedence: no handle can hide the record with that id.
   if (std::any_of(list->begin(), list->end(), [&](const auto& record) { return record.id == stem; })) return stem;
   const content::Listed* holder = content::holder_of(*list, stem);
   return holder ? holder->id : stem;

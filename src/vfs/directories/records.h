@@ -17,7 +17,7 @@ struct CollectionView {
   bool by_name = false;        ///< has by-name/
   bool by_handle = false;      ///< name files by handle if the record has one
   const Form* form = nullptr;  ///< what `new` accepts; nullptr: there is no `new`
-  /// Why the files cannot be changed by writing to them; nullptr: they can.
+  /// Why nobody can change the files by writing to them; nullptr: they can be changed.
   const char* fixed =
       "records/ shows records as they are: change them in agents/, threads/, mail/, spaces/ and projects/";
 };

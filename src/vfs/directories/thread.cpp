@@ -17,7 +17,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// Messages that are read together: of these the last ones may be too many.
+/// How many messages are read at a time: the newest first, until the limit is reached.
 constexpr std::size_t kMessagesAtOnce = 32;
 
 const Form& reply_form() {
@@ -87,7 +87,7 @@ Attempt<ThreadDirectory::ReadingPtr> ThreadDirectory::reading(const OperationPtr
   constexpr const char* kReading = "reading";
   if (auto made = op->held<Reading>(kReading)) return made;
   const std::uint64_t number = next_reading();
-  // What we posted is shown in its place among what others did, or each would make a new file.
+  // Only what pages have shown: our own messages must appear in their final place, or the text would not just grow.
   PLAYFS_ATTEMPT(ListPtr messages, list_of_here_as_read(mount(), op, "messages", thread_));
   auto made = std::make_shared<const Reading>(Reading{number, std::move(messages)});
   op->hold(kReading, made);
@@ -96,7 +96,7 @@ Attempt<ThreadDirectory::ReadingPtr> ThreadDirectory::reading(const OperationPtr
 
 Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& op, const ListPtr& messages,
                                                             content::Reduce reduce, std::size_t& older) {
-  // Their text comes with the list: a page of it at a time is read again for changes of older ones.
+  // The messages come with the list. Reread one page of it each time, to find changes of older ones.
   if (!op->noted(kGoesOn)) mount().site().names_were_shown("messages");
   const std::vector<content::Listed>& all = *messages;
   const std::size_t most = all.size() - left_out(all.size(), all.size());
@@ -120,7 +120,7 @@ Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& 
 }
 
 Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std::string& name) {
-  // A text that grows by itself asks for nothing but what is new.
+  // An update of an open file requests only what is new.
   const bool is_look = !op->noted(kGoesOn);
   if (is_look) looked();
   const bool is_mbox = name == kMbox;

@@ -26,14 +26,14 @@ class ThreadDirectory final : public GrowingDirectory {
   Attempt<LookupResult> growing(const OperationPtr& op, const std::string& name) override;
 
  private:
-  /// One reading of the thread's part of the list, which a text is made of.
+  /// One reading of the thread's messages from the list, from which a text is rendered.
   struct Reading {
     std::uint64_t number = 0;  ///< a later one shows what is newer
     ListPtr messages;
   };
   using ReadingPtr = std::shared_ptr<const Reading>;
 
-  /// The same one for the whole operation.
+  /// The current operation's reading: the same one until it ends.
   Attempt<ReadingPtr> reading(const OperationPtr& op);
   /// The newest that are shown, oldest first; `older`: how many before them are left out.
   Attempt<std::vector<content::RecordPartPtr>> newest(const OperationPtr& op, const ListPtr& messages,

@@ -19,7 +19,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// Kinds that strangers have made up.
+/// The most kinds shown besides the known ones: strangers can invent any number.
 constexpr std::size_t kMostKinds = 100;
 constexpr std::uint64_t kFirstThread = kFirstPosition + 3;
 

@@ -22,7 +22,7 @@ class ThreadsDirectory final : public VirtualDirectory {
   ListedIds ids_;
 };
 
-/// A directory for each kind: those that the service takes, and any others that threads have.
+/// A directory for each kind: those that the service documents, and any others that threads have.
 class ByKindDirectory final : public VirtualDirectory {
  public:
   using VirtualDirectory::VirtualDirectory;

@@ -16,10 +16,10 @@
 namespace playfs::vfs {
 namespace {
 
-/// How long the root's attributes wait for the tree, and for how long nobody waits after that was in vain.
+/// How long the root's attributes wait for the tree; after such a wait was in vain, nobody waits again for as long.
 constexpr std::chrono::seconds kTreePatience{3};
 constexpr std::chrono::seconds kLookAgain{10};
-/// The request continues, for whoever reads the tree.
+/// How long the request continues after that, for later readers of the tree.
 constexpr std::chrono::minutes kTreeGoesOn{1};
 constexpr const char* kNoTree = "no tree";
 

@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds kLookupPatience{3};
 /// A listing has no stand-in, so it fails after this. The first one of a large playground takes seconds.
 constexpr std::chrono::seconds kListingPatience{30};
-/// The list request continues, for whoever tries again.
+/// How long the list request continues after that, for later callers.
 constexpr std::chrono::minutes kListingGoesOn{5};
 constexpr const char* kTooLong = "took too long";
 

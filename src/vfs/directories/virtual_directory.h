@@ -81,16 +81,16 @@ class VirtualDirectory : public Node {
   virtual Attempt<ListedNames> names(const OperationPtr& op) = 0;
   /// The file type of a name that `child` has to wait for.
   [[nodiscard]] virtual mode_t type_of(const std::string& name) const;
-  /// The collection that the names derive from: the kernel's listing is invalidated when that changes and when it gets
-  /// old. Empty: the names are fixed.
+  /// The collection from which the names are derived: the kernel's listing is invalidated when that changes and when it
+  /// gets old. Empty: the names are fixed.
   [[nodiscard]] virtual std::string made_of() const { return {}; }
-  /// Whose records those are, if all are one owner's.
+  /// The owner of those records, if all have the same one.
   [[nodiscard]] virtual std::optional<std::string> made_of_owner() const { return {}; }
   [[nodiscard]] virtual WallTime time() const;
   /// The inode number of a name's node.
   [[nodiscard]] virtual std::uint64_t ino_of(const std::string& name) const;
-  /// Whether its files are records that are changed by writing to them. Then the kernel lets its owner try to create
-  /// and rename, too, and the refusal says why.
+  /// Whether its files are records that can be changed by writing to them. Then the mode lets the owner write in the
+  /// directory, too, so that creating and renaming reach us and fail with a reason.
   [[nodiscard]] virtual bool has_records() const { return false; }
   [[nodiscard]] Error refusal() const override;
 
@@ -105,12 +105,12 @@ class VirtualDirectory : public Node {
   Attempt<LookupResult> found(const OperationPtr& op, const NodePtr& node, double entry_timeout);
   Attempt<LookupResult> snapshot(const OperationPtr& op, const std::string& name, ShownText text, WallTime time,
                                  double entry_timeout = 0, const char* fixed = nullptr);
-  /// Shows a record, and takes changes of it.
+  /// A file that shows a record and accepts changes to it.
   Attempt<LookupResult> record_file(const OperationPtr& op, const std::string& name, ShownRecord record, WallTime time);
-  /// Shows the last result, or `otherwise` before the first request.
+  /// A request file that shows the last result, or `otherwise` before the first request.
   Attempt<LookupResult> request_file(const OperationPtr& op, const std::string& name, ShownText otherwise,
                                      Request request);
-  /// Shows what `text` returns while no request is under way.
+  /// A request file that shows what `text` returns while no request is in progress.
   Attempt<LookupResult> request_file_showing(const OperationPtr& op, const std::string& name,
                                              const std::function<ShownText()>& text, Request request);
   Attempt<LookupResult> symlink(const OperationPtr& op, const std::string& name, std::string target, WallTime time,
@@ -124,8 +124,8 @@ class VirtualDirectory : public Node {
                      name, [](const Kind&) { return true; }, made),
                  kEndless);
   }
-  /// How long the kernel may keep `name`, which shows the record just fetched. It is invalidated when the service tells
-  /// of a change.
+  /// How long the kernel may cache `name`, which shows the record just fetched. It is invalidated when an event reports
+  /// a change.
   [[nodiscard]] double until_told(const std::string& collection, const std::string& id, const std::string& name);
   Children& children() { return children_; }
   /// Builds a fixed listing, numbering its positions.

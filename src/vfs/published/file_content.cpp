@@ -53,9 +53,9 @@ Attempt<std::uint64_t> ToldSize::tell(const OperationPtr& op, Mount& mount, cons
     known = blob.size();
   }
   told_ = *known;
-  // If the kernel got another reply about this file while this request waited, it takes this one's attributes for
-  // outdated and is left without a size. `stale` makes it ask again, unseen by the program. If this may already be that
-  // retry, answer all the same: stat(2) shows this reply itself, and the first read finds the end.
+  // If the kernel got another reply about this file while this request waited, it considers this one's attributes
+  // outdated and is left without a size. `stale` makes it ask again, invisibly for the program. If this may already be
+  // that retry, answer nevertheless: stat(2) shows this reply itself, and the first read finds the end.
   if (auto before = op->outcome<UnknownBefore>(); before && before->times != unknown_ && !op->may_be_second) {
     op->note(kRecorded);
     mount.sent_back().note(op->caller.pid);

@@ -66,7 +66,7 @@ class Finder {
     ++read_;
     return keep_summary(mount_, op_, *here.tree);
   }
-  /// What a fetch has to read first, if anything.
+  /// What has to be left to a fetch, if anything.
   [[nodiscard]] std::optional<Reads> leaves() const { return leaves_; }
 
  private:

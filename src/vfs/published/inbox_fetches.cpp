@@ -13,7 +13,8 @@ using content::Inbox;
 
 constexpr const char* kTaken = "inbox/taken";
 
-/// Looks at what is new. What is listed and not stored is requested, some at a time, as long as the service answers.
+/// Lets the inbox examine what is new. Records that are listed but not stored are requested, some at a time, as long as
+/// the service answers.
 void take_in(Mount& mount, const OperationPtr& op, const Inbox::Lists& lists, const CancelToken& cancel,
              Callback<void> done) {
   const std::vector<Inbox::Missing> missing = mount.inbox().take(lists, cancel);

@@ -6,7 +6,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// Whatever `known` returns of the list.
+/// What `known` returns, after the list was requested if necessary.
 template <class Known>
 Attempt<ListPtr> list_or_fetch(Mount& mount, const OperationPtr& op, const std::string& collection, bool any_age,
                                const Known& known) {

@@ -1,4 +1,4 @@
-// The lists of the service's collections.
+// Attempts at the lists of the service's collections.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection);
 /// Like list_here(), but accepts a list requested within the last `refresh`.
 Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::string& collection);
-/// Of list_here(), the records of one owner: a thread's messages. Costs nothing for those of others.
+/// The records of list_here() that belong to one owner, such as a thread's messages. Does not read those of others.
 Attempt<ListPtr> list_of_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                               const std::string& owner);
-/// The same without what only this mount knows to have been created.
+/// The same without records that this mount created and no page has shown yet.
 Attempt<ListPtr> list_of_here_as_read(Mount& mount, const OperationPtr& op, const std::string& collection,
                                       const std::string& owner);
 /// The last known list, of any age; fetched only if there is none.

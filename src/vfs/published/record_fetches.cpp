@@ -29,7 +29,7 @@ void make_part(Mount& mount, content::RecordTextPtr text, content::Reduce reduce
 
 namespace {
 
-/// Receives the text of a record. By then the caller may be gone, and so may the mount.
+/// A callback that makes a part from a record's text. When it runs, the caller and the mount may be gone.
 Callback<content::RecordTextPtr> then_make_part(Mount& mount, content::Reduce reduce, const CancelToken& cancel,
                                                 Callback<RecordPartPtr> done) {
   return [&mount, gate = mount.gate(), reduce, cancel,
@@ -43,7 +43,7 @@ Callback<content::RecordTextPtr> then_make_part(Mount& mount, content::Reduce re
 
 std::string part_name(const std::string& collection, const std::string& id) { return "part/" + collection + "/" + id; }
 
-/// As last seen; nullptr: nothing is here.
+/// The part as last seen; nullptr if the record is not stored.
 Attempt<RecordPartPtr> stored_part(Mount& mount, const OperationPtr& op, const std::string& collection,
                                    const std::string& id, content::Reduce reduce) {
   const std::string name = "stored " + part_name(collection, id), read = "read/" + name;
@@ -130,8 +130,8 @@ Ask ask_for_records(Mount& mount, const OperationPtr& op, const Asked& asked, st
   };
 }
 
-/// First reads what is stored of them; then asks for all, for a short time if all are stored. Large ones are read on a
-/// thread of their own.
+/// First reads the records that are stored; then requests all, waiting only briefly if all are stored. Large ones are
+/// read on a thread of their own.
 void fetch_parts(Mount& mount, const OperationPtr& op, const Asked& asked, content::Reads reads,
                  const CancelToken& cancel, Callback<void> done) {
   std::vector<std::string> wanted;

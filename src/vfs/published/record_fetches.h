@@ -1,7 +1,7 @@
-// The records of the service's collections.
+// Attempts at single records of the service's collections.
 //
-// They come from strangers and may have megabytes: what is kept of them is what `reduce` makes, and those of more than
-// ordinary size are parsed on threads of their own.
+// Records come from strangers and may have megabytes: only what `reduce` returns is kept of them, and unusually large
+// ones are parsed on threads of their own.
 #pragma once
 
 #include <string>
@@ -16,21 +16,21 @@ namespace playfs::vfs {
 class Mount;
 using content::RecordPartPtr;
 
-/// What `reduce` makes of the record as the service has it now, requested once per operation. If a copy is known, the
-/// wait is short.
+/// What `reduce` returns for the service's current record, requested once per operation. If a copy is known, the wait
+/// is short.
 Attempt<RecordPartPtr> part_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                                  const std::string& id, content::Reduce reduce);
-/// The same of the record as last seen; requested only if it is not here.
+/// The same for the record as last seen; requested only if it is not stored.
 Attempt<RecordPartPtr> known_part(Mount& mount, const OperationPtr& op, const std::string& collection,
                                   const std::string& id, content::Reduce reduce);
-/// The same of several records, in the order of `ids`; those that the service does not have are omitted. None is parsed
-/// on the calling thread.
+/// The same for several current records, in the order of `ids`; those that the service does not have are omitted. None
+/// is parsed on the calling thread.
 Attempt<std::vector<RecordPartPtr>> parts_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                                                const std::vector<std::string>& ids, content::Reduce reduce);
-/// The same of several records as last seen; only those that are not here are requested.
+/// The same for several records as last seen; only those that are not stored are requested.
 Attempt<std::vector<RecordPartPtr>> known_parts(Mount& mount, const OperationPtr& op, const std::string& collection,
                                                 const std::vector<std::string>& ids, content::Reduce reduce);
-/// The same of a record that is at hand.
+/// The same for a record that the caller has.
 void make_part(Mount& mount, content::RecordTextPtr text, content::Reduce reduce, const CancelToken& cancel,
                Callback<RecordPartPtr> done);
 /// The text of a part as files show it.

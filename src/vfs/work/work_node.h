@@ -1,7 +1,7 @@
 // One inode of a work tree: file, directory, link, fifo, socket or device.
 //
 // Local changes come through the kernel, so it may cache everything indefinitely; other changes are invalidated name by
-// name (WorkTree). Published bytes are read through content; the first change copies them up into the stage. A node
+// name (WorkTree). Published bytes are read through `content/`; the first change copies them up into the stage. A node
 // keeps its inode alive, linked or not, while the kernel refers to it. Thread-safe.
 #pragma once
 

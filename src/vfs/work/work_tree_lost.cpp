@@ -69,7 +69,7 @@ void WorkTree::follow_still(const RevisionId& base, const RevisionTreePtr& head)
   auto known = mount_.site().try_head(project_);
   // What is shown while the latest record is on its way may be older than what was published from here.
   if (!known || !known->shows_latest()) return;
-  // Nor is a head followed back that a lagging read shows.
+  // Nor does the tree follow a lagging read to an older head.
   publish::Publisher* publishing = publisher();
   if (publishing && is_older_than_seen(known->project) && !publishing->check_head(known->project))
     return look_at_head_again_soon();
@@ -99,7 +99,7 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
           if (auto tree = weak.lock()) tree->follow_still(base, head);
         });
       if (!lost && is_transient(lost.error().code)) self->look_again_soon();
-      // busy: the base may be shown again, or a publication is under way, which finds out by itself.
+      // busy: the base may be shown again, or a publication is in progress, which finds out by itself.
       if (!lost && lost.error().code != ErrorCode::busy && lost.error().code != ErrorCode::interrupted)
         self->mount_.site().events().error("projects/" + self->project_.text() + "/work",
                                            lost.error().while_doing("keep the content that the service lost"));

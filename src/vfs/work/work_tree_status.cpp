@@ -1,5 +1,4 @@
-// What is staged, for those who ask. Telling may mean reading files of any size, so that is done once, where waiting is
-// allowed.
+// Reports what is staged. That may mean reading files of any size, so it is done once, where waiting is allowed.
 #include <algorithm>
 
 #include "model/path.h"
