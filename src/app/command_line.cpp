@@ -249,7 +249,7 @@ class Parser {
         ->type_name("FILE");
     serve_command->add_option("--mail-from", s->mail_from, "Sender address of sign-in codes")->type_name("ADDRESS");
     serve_command
-        ->add_option("--drain", s->drain, "Go on for so long after SIGTERM, but say that it is not ready (/healthz)")
+        ->add_option("--drain", s->drain, "Keep serving for so long after SIGTERM, but report not ready (/healthz)")
         ->type_name("SECONDS")
         ->check(CLI::Range(0, 3600))
         ->capture_default_str();
@@ -418,7 +418,7 @@ class Parser {
                 "  playfs watch --thread ID\n"
                 "  playfs watch --mentions | jq .body     what is for you, as in inbox/\n"
                 "\n"
-                "Threads and messages are told of by services that tell of changes; the inbox by any.",
+                "Events about threads and messages need a service that offers events; the inbox works with any.",
                 watch, w);
     watch_command->add_option("PATH", w->path, "A path in the mount (default: the working directory)");
     auto* thread =
