@@ -188,7 +188,6 @@ Result<Statement> Database::prepare(std::string_view sql) {
   return Statement(handle);
 }
 
-std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle_); }
 std::int64_t Database::rows_changed() const { return sqlite3_changes64(handle_); }
 
 Status Database::sync() {

@@ -77,7 +77,6 @@ class Database {
   /// One or more statements without parameters: schema and pragmas.
   [[nodiscard]] Status execute(const std::string& sql);
   [[nodiscard]] Result<Statement> prepare(std::string_view sql);
-  [[nodiscard]] std::int64_t last_insert_id() const;
   [[nodiscard]] std::int64_t rows_changed() const;
 
   /// Makes all commits so far durable, whatever the Durability. May run while another thread uses the database, but not
