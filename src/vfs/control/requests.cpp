@@ -221,7 +221,7 @@ Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, 
   PLAYFS_AWAIT_CHECK(until_its_turn(mount, std::move(path), text));
   if (!request->is_repeated) {
     // Not before its turn, since an earlier request may have taken the handle. A repeated request may have taken it
-  // itself.
+    // itself.
     auto checking = check_is_free(mount, op, steps.front());
     Status is_free = co_await checking;
     if (!is_free && is_free.error().code != ErrorCode::interrupted) PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
