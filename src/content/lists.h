@@ -78,7 +78,7 @@ class Lists {
     ListPtr read;               ///< as in the service's pages; nullptr: never read
     bool is_part = false;       ///< `read` and `shown` have the newest records; the rest is on disk
     bool is_stored = false;     ///< what is on disk has all of `read`
-    bool is_forgotten = false;  ///< it was known: whoever fills it again tells so
+    bool is_forgotten = false;  ///< it was lost: once it is read again, listeners are notified
     bool is_outdated = false;   ///< what is on disk lacks something: the next reading takes nothing from there
     std::uint64_t loaded = 0;   ///< times that `read` was loaded from disk
     std::uint64_t changes = 0;  ///< of `read` and of what is on disk

@@ -73,7 +73,7 @@ class EventStream::Core : public std::enable_shared_from_this<Core> {
   enum class Phase {
     unused,
     under_way,   ///< a request for the description, or a connection, that has not begun
-    live,        ///< changes are told
+    live,        ///< events report changes
     failed,      ///< waits before the next attempt
     absent,      ///< the site has no events; asked again later
     left_alone,  ///< the site misbehaved; asked again later

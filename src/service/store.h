@@ -49,7 +49,7 @@ inline std::string_view shown_fields(const StoredRecord& record) {
 
 /// A write that counts against a limit of `allowance` in any `window`.
 struct Charge {
-  std::string bucket;  ///< who and what is counted together
+  std::string bucket;  ///< names the client and what it writes: their writes are counted together
   std::int64_t allowance = 0;
   std::chrono::seconds window{3600};
   std::string what;  ///< the limit in words, for the error

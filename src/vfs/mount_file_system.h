@@ -25,7 +25,7 @@ struct FileSystemOptions {
   bool safe_symlinks = false;  ///< refuse links that leave their tree
   uid_t uid = 0;               ///< shown as the owner
   gid_t gid = 0;
-  mode_t umask = 022;                         ///< removed from the modes of whatever nobody has changed
+  mode_t umask = 022;                         ///< removed from default modes
   std::chrono::milliseconds refresh{10'000};  ///< how long the kernel may cache what others may change
   std::optional<ProjectId> project;           ///< mount only its work tree
   std::optional<RevisionId> revision;         ///< mount only this revision, read-only. REQUIRES: project

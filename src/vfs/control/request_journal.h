@@ -50,7 +50,7 @@ struct JournalledRequest {
   /// repeats them.
   bool is_caller_known = true;
   bool is_resumed = false;   ///< begun in an earlier mount, and sent again in this one until it has an answer
-  bool is_joined = false;    ///< the same, by its writer, who repeated it
+  bool is_joined = false;    ///< resumed, and repeated by its writer meanwhile
   bool is_told = false;      ///< its writer knows that it failed, and repeats it or not
   bool is_repeated = false;  ///< its writer repeats it, so that it may have arrived before
   std::string name = {};     ///< of its file
