@@ -9,12 +9,12 @@
 namespace playfs {
 
 struct ThreadPool::State {
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
 
   std::mutex mutex;
   std::condition_variable changed;
   // Ordered by due time; equal times stay FIFO.
-  std::multimap<Clock::time_point, Task> queue;
+  std::multimap<SteadyClock::time_point, Task> queue;
   bool stopping = false;
   std::vector<std::thread> threads;
 
@@ -27,7 +27,7 @@ struct ThreadPool::State {
       }
       auto first = queue.begin();
       auto due = first->first;  // a copy: the entry may be gone when the wait returns
-      if (due > Clock::now()) {
+      if (due > SteadyClock::now()) {
         changed.wait_until(lock, due);
         continue;
       }
@@ -53,7 +53,7 @@ void ThreadPool::post_after(std::chrono::nanoseconds delay, Task task) {
   {
     std::lock_guard lock(state_->mutex);
     if (state_->stopping) return;
-    state_->queue.emplace(State::Clock::now() + delay, std::move(task));
+    state_->queue.emplace(State::SteadyClock::now() + delay, std::move(task));
   }
   state_->changed.notify_one();
 }
@@ -66,7 +66,7 @@ void ThreadPool::stop() {
   state_->changed.notify_all();
   for (auto& thread : state_->threads)
     if (thread.joinable()) thread.join();
-  std::multimap<State::Clock::time_point, Task> dropped;
+  std::multimap<State::SteadyClock::time_point, Task> dropped;
   std::lock_guard lock(state_->mutex);
   dropped.swap(state_->queue);
 }

@@ -29,8 +29,8 @@ Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::ch
 Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milliseconds patience,
                         std::chrono::milliseconds longer, std::string fact, Fetch fetch) {
   /// The request may outlast the operation; so must its cancellation and the mount's ticket.
-  struct Asked {
-    explicit Asked(Gate::Ticket in) : ticket(std::move(in)) {}
+  struct LongRequest {
+    explicit LongRequest(Gate::Ticket in) : ticket(std::move(in)) {}
     Gate::Ticket ticket;
     CancelSource source;
     std::vector<CancelToken::Registration> ends;
@@ -46,13 +46,13 @@ Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milli
     if (left <= left.zero()) return ran_out();
     auto ticket = mount.gate()->enter();
     if (!ticket) return first(fail(ErrorCode::interrupted, "the mount is shutting down"));
-    auto asked = std::make_shared<Asked>(std::move(*ticket));
+    auto request = std::make_shared<LongRequest>(std::move(*ticket));
     for (const CancelToken& end : {cancel, mount.gate()->closing()})
-      asked->ends.push_back(end.on_cancel([source = asked->source]() mutable { source.cancel(); }));
+      request->ends.push_back(end.on_cancel([source = request->source]() mutable { source.cancel(); }));
     mount.executor().post_after(left, ran_out);
-    mount.executor().post_after(left + longer, [source = asked->source]() mutable { source.cancel(); });
-    CancelToken token = asked->source.token();
-    fetch(std::move(token), [first, asked](Status status) { first(std::move(status)); });
+    mount.executor().post_after(left + longer, [source = request->source]() mutable { source.cancel(); });
+    CancelToken token = request->source.token();
+    fetch(std::move(token), [first, request](Status status) { first(std::move(status)); });
   };
 }
 

@@ -27,7 +27,7 @@ Error not_yet() {
 Attempt<std::string> LateLinks::read(const OperationPtr& op, NodeId link, Attempt<std::string> target) {
   const Key key{link, op->caller.pid};
   const bool is_here = target || !target.error().fetch;
-  const auto now = Clock::now();
+  const auto now = SteadyClock::now();
   // A second `stale` in one path lookup would reach the program as an error.
   const bool waits_here =
       op->noted(kWaitsHere) || (op->may_be_second && mount_.sent_back().has_found(op->caller.pid, link));

@@ -34,11 +34,11 @@ class LateLinks {
   Attempt<void> wait(const OperationPtr& op, NodeId link, Attempt<std::string> target) PLAYFS_EXCLUDES(mutex_);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
   using Key = std::pair<NodeId, pid_t>;
   struct Reader {
-    Clock::time_point until;      ///< when to forget a reader that never comes back
-    std::optional<Error> failed;  ///< the error it waited for, if any
+    SteadyClock::time_point until;  ///< when to forget a reader that never comes back
+    std::optional<Error> failed;    ///< the error it waited for, if any
   };
   void set_failed(const Key& reader, Error error) PLAYFS_EXCLUDES(mutex_);
 

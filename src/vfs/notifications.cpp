@@ -15,11 +15,11 @@ constexpr std::chrono::seconds kComesBack{1};
 constexpr std::chrono::seconds kNamesWait{1};
 }  // namespace
 
-struct Notifications::Told {
-  Told() = default;
-  Told(const Told&) = delete;
-  Told& operator=(const Told&) = delete;
-  ~Told() {
+struct Notifications::Delivery {
+  Delivery() = default;
+  Delivery(const Delivery&) = delete;
+  Delivery& operator=(const Delivery&) = delete;
+  ~Delivery() {
     for (Task& task : tasks) task();
   }
   std::vector<Task> tasks;
@@ -58,11 +58,11 @@ void Notifications::node_changed(NodeId node, std::int64_t offset, const std::st
 void Notifications::then(NodeId node, Task task) { push(node, {Kind::task, {}, 0, std::move(task), nullptr}, {}); }
 
 void Notifications::when_told(const std::string& whose, Task task) {
-  auto now = std::make_shared<Told>();  // declared before the lock: the last reference runs the tasks
-  std::shared_ptr<Told> told;
+  auto now = std::make_shared<Delivery>();  // declared before the lock: the last reference runs the tasks
+  std::shared_ptr<Delivery> delivery;
   MutexLock lock(mutex_);
-  if (auto found = told_.find(whose); found != told_.end()) told = found->second.lock();
-  (told ? told : now)->tasks.push_back(std::move(task));
+  if (auto found = deliveries_.find(whose); found != deliveries_.end()) delivery = found->second.lock();
+  (delivery ? delivery : now)->tasks.push_back(std::move(task));
 }
 
 void Notifications::push(NodeId node, Item item, const std::string& whose) {
@@ -73,9 +73,9 @@ void Notifications::push(NodeId node, Item item, const std::string& whose) {
     return;
   }
   if (!whose.empty()) {
-    auto& known = told_[whose];
-    item.told = known.lock();
-    if (!item.told) known = item.told = std::make_shared<Told>();
+    auto& known = deliveries_[whose];
+    item.delivery = known.lock();
+    if (!item.delivery) known = item.delivery = std::make_shared<Delivery>();
   }
   Queue& queue = queues_[node];
   queue.items.push_back(std::move(item));
@@ -107,7 +107,7 @@ void Notifications::drop_if_idle(NodeId node) {
 }
 
 void Notifications::wake_names_that_waited() {
-  const auto now = Clock::now();
+  const auto now = SteadyClock::now();
   for (const auto& [node, since] : names_wait_) {
     if (since + kNamesWait > now) continue;
     if (auto queue = queues_.find(node); queue != queues_.end()) make_ready(node, queue->second);
@@ -115,7 +115,7 @@ void Notifications::wake_names_that_waited() {
 }
 
 void Notifications::forget_yielded() {
-  const auto now = Clock::now();
+  const auto now = SteadyClock::now();
   for (auto each = yielded_.begin(); each != yielded_.end();) {
     if (each->second + kComesBack > now) {
       ++each;
@@ -146,7 +146,8 @@ std::optional<Notifications::Job> Notifications::next() {
     const Kind kind = queue.items.front().kind;
     const bool would_wait = would_block(node, queue, kind);
     if (would_wait && kind == Kind::entry && knows_all_names_)
-      job.by_all_names = names_wait_.try_emplace(node, Clock::now()).first->second + kNamesWait <= Clock::now();
+      job.by_all_names =
+          names_wait_.try_emplace(node, SteadyClock::now()).first->second + kNamesWait <= SteadyClock::now();
     if (would_wait && !job.by_all_names) continue;   // releasing the node makes it ready again
     if (!job.by_all_names) names_wait_.erase(node);  // else the names behind it need not wait again
     queue.takes_names = kind == Kind::entry && receiver_ && !job.by_all_names;
@@ -188,7 +189,8 @@ void Notifications::run() {
   while (auto job = next()) {
     const bool delivered = deliver(*job);
     Job done = std::move(*job);
-    std::shared_ptr<Told> told = done.item.told;  // outlives the lock in end(): dropping the last reference runs tasks
+    // Outlives the lock in end(): dropping the last reference runs tasks.
+    std::shared_ptr<Delivery> delivery = done.item.delivery;
     end(std::move(done), delivered);
   }
 }
@@ -199,7 +201,7 @@ std::optional<Notifications::Hold> Notifications::hold(const Locked& what, std::
     if (!yields || yielded_.contains({node, *yields})) continue;
     auto queue = queues_.find(node);
     if (queue == queues_.end() || !queue->second.takes_names) continue;
-    yielded_[{node, *yields}] = Clock::now();
+    yielded_[{node, *yields}] = SteadyClock::now();
     return std::nullopt;
   }
   for (NodeId node : what.nodes) {

@@ -71,15 +71,15 @@ class Notifications {
   [[nodiscard]] std::optional<Hold> hold(const Locked& what, std::optional<pid_t> yields) PLAYFS_EXCLUDES(mutex_);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
   enum class Kind { entry, pages, attributes, task };
-  struct Told;  // shared by all undelivered items of one `whose`
+  struct Delivery;  // shared by all undelivered items of one `whose`
   struct Item {
     Kind kind = Kind::task;
     std::string name;
     std::int64_t offset = 0;
     Task task;
-    std::shared_ptr<Told> told;
+    std::shared_ptr<Delivery> delivery;
   };
   /// The queue of one node.
   struct Queue {
@@ -116,10 +116,10 @@ class Notifications {
   std::unordered_map<NodeId, Queue> queues_ PLAYFS_GUARDED_BY(mutex_);
   std::deque<NodeId> ready_ PLAYFS_GUARDED_BY(mutex_);  ///< nodes with something to deliver
   /// Lookups that yielded and are expected back, by directory and thread. Until then the directory counts as held.
-  std::map<std::pair<NodeId, pid_t>, Clock::time_point> yielded_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<std::pair<NodeId, pid_t>, SteadyClock::time_point> yielded_ PLAYFS_GUARDED_BY(mutex_);
   /// Directories whose names have to wait, and since when.
-  std::map<NodeId, Clock::time_point> names_wait_ PLAYFS_GUARDED_BY(mutex_);
-  std::unordered_map<std::string, std::weak_ptr<Told>> told_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<NodeId, SteadyClock::time_point> names_wait_ PLAYFS_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::weak_ptr<Delivery>> deliveries_ PLAYFS_GUARDED_BY(mutex_);
   bool knows_all_names_ PLAYFS_GUARDED_BY(mutex_) = true;  ///< until the kernel refuses the message
   KernelNotifier* receiver_ PLAYFS_GUARDED_BY(mutex_) = nullptr;
   unsigned telling_ PLAYFS_GUARDED_BY(mutex_) = 0;

@@ -25,12 +25,12 @@ namespace playfs::vfs {
 
 class SentBack {
  public:
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
 
   void note(pid_t thread) PLAYFS_EXCLUDES(mutex_) { keep(thread, kBetween); }
   /// The thread's request is answered. `left` is what left() said when it began: waiting for us does not count.
-  void keep(pid_t thread, Clock::duration left) PLAYFS_EXCLUDES(mutex_) {
-    const auto now = Clock::now();
+  void keep(pid_t thread, SteadyClock::duration left) PLAYFS_EXCLUDES(mutex_) {
+    const auto now = SteadyClock::now();
     MutexLock lock(mutex_);
     std::erase_if(threads_, [&](const auto& each) { return each.first != thread && each.second.until < now; });
     threads_[thread].until = now + left;
@@ -45,17 +45,17 @@ class SentBack {
     is_any_ = !threads_.empty();
   }
   /// How long the thread is still remembered, if it is.
-  [[nodiscard]] std::optional<Clock::duration> left(pid_t thread) const PLAYFS_EXCLUDES(mutex_) {
+  [[nodiscard]] std::optional<SteadyClock::duration> left(pid_t thread) const PLAYFS_EXCLUDES(mutex_) {
     if (!is_any_) return std::nullopt;
     MutexLock lock(mutex_);
     auto found = threads_.find(thread);
-    const auto now = Clock::now();
+    const auto now = SteadyClock::now();
     return found != threads_.end() && now <= found->second.until ? std::optional(found->second.until - now)
                                                                  : std::nullopt;
   }
   /// A lookup by a thread that was remembered when it began is answered with this node.
   void found(pid_t thread, NodeId node) PLAYFS_EXCLUDES(mutex_) {
-    const auto now = Clock::now();
+    const auto now = SteadyClock::now();
     MutexLock lock(mutex_);
     Thread& known = threads_[thread];
     known.until = std::max(known.until, now);
@@ -72,7 +72,7 @@ class SentBack {
 
  private:
   struct Thread {
-    Clock::time_point until;
+    SteadyClock::time_point until;
     NodeId found = 0;
   };
   /// The longest time between our answer and the thread's next request in the same system call, on a busy machine.

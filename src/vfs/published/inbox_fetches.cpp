@@ -26,28 +26,28 @@ void take_in(Mount& mount, const OperationPtr& op, const Inbox::Lists& lists, co
     op->note(kTaken);
     return done({});
   }
-  struct Asked {
+  struct Pending {
     std::atomic<std::size_t> left, answered = 0;
     Callback<void> done;
   };
-  auto asked = std::make_shared<Asked>();
-  asked->left = missing.size();
-  asked->done = std::move(done);
+  auto pending = std::make_shared<Pending>();
+  pending->left = missing.size();
+  pending->done = std::move(done);
   for (const Inbox::Missing& record : missing) {
-    auto came = [&mount, gate = mount.gate(), op, lists, cancel, asked,
+    auto came = [&mount, gate = mount.gate(), op, lists, cancel, pending,
                  record](const Result<content::RecordTextPtr>& text) {
       auto ticket = gate->enter();
       const bool is_gone = !text && text.error().code == ErrorCode::not_found;
       if (ticket && is_gone) mount.inbox().is_gone(record);
-      if (text || is_gone) ++asked->answered;
-      if (asked->left.fetch_sub(1) != 1) return;
-      if (!ticket || asked->answered == 0) {
+      if (text || is_gone) ++pending->answered;
+      if (pending->left.fetch_sub(1) != 1) return;
+      if (!ticket || pending->answered == 0) {
         op->note(kTaken);
-        return asked->done({});
+        return pending->done({});
       }
       off_thread(mount, mount.reading(), [&mount, op, lists](const CancelToken& token, Callback<void> then) {
         take_in(mount, op, lists, token, std::move(then));
-      })(cancel, std::move(asked->done));
+      })(cancel, std::move(pending->done));
     };
     mount.site().record_text(record.collection, record.id, cancel, came);
   }

@@ -100,7 +100,7 @@ ShownText shown_text_of(Mount& mount, const std::string& collection, const std::
 
 namespace {
 
-struct Asked {
+struct PartsQuery {
   std::string collection;
   std::vector<std::string> ids;
   content::Reduce reduce;
@@ -112,42 +112,42 @@ struct Asked {
   [[nodiscard]] std::string stored_name_of(const std::string& id) const { return "stored " + name_of(id); }
 };
 
-Ask ask_for_records(Mount& mount, const OperationPtr& op, const Asked& asked, std::vector<std::string> wanted) {
-  return [&mount, op, asked, wanted = std::move(wanted)](const CancelToken& cancel, Callback<void> done) {
+Ask ask_for_records(Mount& mount, const OperationPtr& op, const PartsQuery& query, std::vector<std::string> wanted) {
+  return [&mount, op, query, wanted = std::move(wanted)](const CancelToken& cancel, Callback<void> done) {
     Once<void> all(std::move(done));
     auto left = std::make_shared<std::atomic<std::size_t>>(wanted.size());
-    auto question = mount.site().patience().ask(asked.what);
+    auto question = mount.site().patience().ask(query.what);
     for (const std::string& id : wanted) {
-      auto made = [op, name = asked.name_of(id), all, left, question](Result<RecordPartPtr> part) {
+      auto made = [op, name = query.name_of(id), all, left, question](Result<RecordPartPtr> part) {
         if (part) op->hold(name, std::move(*part));
         else if (part.error().code == ErrorCode::not_found) op->note("gone/" + name);
         else all(fail(part.error()));
         if (left->fetch_sub(1) == 1) all({});
       };
-      mount.site().record_text(asked.collection, id, cancel,
-                               then_make_part(mount, asked.reduce, cancel, std::move(made)));
+      mount.site().record_text(query.collection, id, cancel,
+                               then_make_part(mount, query.reduce, cancel, std::move(made)));
     }
   };
 }
 
 /// First reads the records that are stored; then requests all, waiting only briefly if all are stored. Large ones are
 /// read on a thread of their own.
-void fetch_parts(Mount& mount, const OperationPtr& op, const Asked& asked, content::Reads reads,
+void fetch_parts(Mount& mount, const OperationPtr& op, const PartsQuery& query, content::Reads reads,
                  const CancelToken& cancel, Callback<void> done) {
   std::vector<std::string> wanted;
   bool all_known = true;
-  for (const std::string& id : asked.ids) {
-    const std::string name = asked.name_of(id);
+  for (const std::string& id : query.ids) {
+    const std::string name = query.name_of(id);
     if (op->held<content::RecordPart>(name) || op->noted("gone/" + name)) continue;
-    const bool is_stored = op->held<content::RecordPart>(asked.stored_name_of(id)) != nullptr;
-    if (is_stored && asked.any_age) continue;
+    const bool is_stored = op->held<content::RecordPart>(query.stored_name_of(id)) != nullptr;
+    if (is_stored && query.any_age) continue;
     wanted.push_back(id);
     if (is_stored) continue;
     if (cancel.cancelled()) return done(fail(ErrorCode::interrupted, "the wait was cancelled"));
-    auto part = mount.site().known_part(asked.collection, id, asked.reduce, reads);
+    auto part = mount.site().known_part(query.collection, id, query.reduce, reads);
     if (part.takes_long) {
-      auto again = [&mount, op, asked](const CancelToken& token, Callback<void> callback) {
-        fetch_parts(mount, op, asked, content::Reads::any, token, std::move(callback));
+      auto again = [&mount, op, query](const CancelToken& token, Callback<void> callback) {
+        fetch_parts(mount, op, query, content::Reads::any, token, std::move(callback));
       };
       return off_thread(mount, mount.large(), std::move(again))(cancel, std::move(done));
     }
@@ -155,20 +155,20 @@ void fetch_parts(Mount& mount, const OperationPtr& op, const Asked& asked, conte
       all_known = false;
       continue;
     }
-    const bool is_current = mount.site().is_record_told(asked.collection, id);
-    op->hold(is_current ? name : asked.stored_name_of(id), std::move(part.part));
-    if (is_current || asked.any_age) wanted.pop_back();
+    const bool is_current = mount.site().is_record_told(query.collection, id);
+    op->hold(is_current ? name : query.stored_name_of(id), std::move(part.part));
+    if (is_current || query.any_age) wanted.pop_back();
   }
   if (wanted.empty()) {
-    op->note(asked.fact);
+    op->note(query.fact);
     return done({});
   }
-  Ask ask = ask_for_records(mount, op, asked, std::move(wanted));
+  Ask ask = ask_for_records(mount, op, query, std::move(wanted));
   if (!all_known) return ask(cancel, std::move(done));
-  const auto patience = mount.site().patience().left_for(asked.what);
+  const auto patience = mount.site().patience().left_for(query.what);
   if (patience)
-    return fetch_news(mount, op, asked.what, *patience, asked.fact, std::move(ask))(cancel, std::move(done));
-  op->note(asked.fact);
+    return fetch_news(mount, op, query.what, *patience, query.fact, std::move(ask))(cancel, std::move(done));
+  op->note(query.fact);
   done({});
 }
 
@@ -176,25 +176,25 @@ void fetch_parts(Mount& mount, const OperationPtr& op, const Asked& asked, conte
 
 namespace {
 
-Attempt<std::vector<RecordPartPtr>> parts(Mount& mount, const OperationPtr& op, const Asked& asked) {
-  const bool old_will_do = asked.any_age || op->noted(asked.fact);
+Attempt<std::vector<RecordPartPtr>> parts(Mount& mount, const OperationPtr& op, const PartsQuery& query) {
+  const bool old_will_do = query.any_age || op->noted(query.fact);
   std::vector<RecordPartPtr> found;
-  for (const std::string& id : asked.ids) {
-    const std::string name = asked.name_of(id);
+  for (const std::string& id : query.ids) {
+    const std::string name = query.name_of(id);
     if (op->noted("gone/" + name)) continue;
-    auto old = old_will_do ? op->held<content::RecordPart>(asked.stored_name_of(id)) : nullptr;
+    auto old = old_will_do ? op->held<content::RecordPart>(query.stored_name_of(id)) : nullptr;
     if (auto part = op->held<content::RecordPart>(name)) found.push_back(std::move(part));
     else if (old) found.push_back(std::move(old));
     else
       return missing(
-          off_thread(mount, mount.reading(), [&mount, op, asked](const CancelToken& cancel, Callback<void> done) {
-            fetch_parts(mount, op, asked, content::Reads::ordinary, cancel, std::move(done));
+          off_thread(mount, mount.reading(), [&mount, op, query](const CancelToken& cancel, Callback<void> done) {
+            fetch_parts(mount, op, query, content::Reads::ordinary, cancel, std::move(done));
           }));
   }
   return found;
 }
 
-Asked asked_for(const std::string& collection, const std::vector<std::string>& ids, content::Reduce reduce) {
+PartsQuery query_for(const std::string& collection, const std::vector<std::string>& ids, content::Reduce reduce) {
   // If all of them are known, the wait is as short as for a single one.
   const std::string what = collection + "/…";
   return {collection, ids, reduce, what, "asked/" + what + ids.front()};
@@ -205,15 +205,15 @@ Asked asked_for(const std::string& collection, const std::vector<std::string>& i
 Attempt<std::vector<RecordPartPtr>> parts_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                                                const std::vector<std::string>& ids, content::Reduce reduce) {
   if (ids.empty()) return std::vector<RecordPartPtr>();
-  return parts(mount, op, asked_for(collection, ids, reduce));
+  return parts(mount, op, query_for(collection, ids, reduce));
 }
 
 Attempt<std::vector<RecordPartPtr>> known_parts(Mount& mount, const OperationPtr& op, const std::string& collection,
                                                 const std::vector<std::string>& ids, content::Reduce reduce) {
   if (ids.empty()) return std::vector<RecordPartPtr>();
-  Asked asked = asked_for(collection, ids, reduce);
-  asked.any_age = true;
-  return parts(mount, op, asked);
+  PartsQuery query = query_for(collection, ids, reduce);
+  query.any_age = true;
+  return parts(mount, op, query);
 }
 
 }  // namespace playfs::vfs
