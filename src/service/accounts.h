@@ -21,7 +21,7 @@ struct SignedIn {
   bool is_new = false;  ///< the account was created by this call
 };
 
-/// What everybody but its owner may know of a key.
+/// What is shown of a key, which itself is not stored.
 struct ApiKey {
   std::string id;  ///< the first kKeyIdLength digits of its hash
   WallTime created_at;
@@ -57,7 +57,7 @@ class Accounts {
   /// kKeysPerAccount keys.
   virtual Result<SignedIn> sign_in(std::string_view email, std::string_view key_hash) = 0;
 
-  // For their owners and the operator.
+  // For account owners and the operator.
 
   /// Up to `limit` accounts by email address, behind `after`.
   virtual Result<std::vector<Account>> list_accounts(std::string_view after, std::size_t limit) = 0;

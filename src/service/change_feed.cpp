@@ -83,9 +83,9 @@ struct ChangeFeed::State {
   void run();
   /// Waits until there may be something to do; false at the end.
   bool wait();
-  /// Whether anybody got anything.
+  /// Whether any subscriber got a text.
   Result<bool> serve_all();
-  /// Those that wait for a text, by position; and those that have got none for long.
+  /// Finds the subscribers whose next text is there (by position), and those that are due a heartbeat.
   void collect(std::map<Position, Subscribers>& behind, Subscribers& silent);
   Status serve(Position position, const Subscribers& group);
   void give(const Subscribers& group, const Text& text, std::optional<Position> end);
@@ -145,7 +145,7 @@ Result<bool> ChangeFeed::State::serve_all() {
   give(silent, heartbeat, std::nullopt);
   if (behind.empty()) return !silent.empty();
 
-  // First those who are up to date but for the latest changes, then the others in turns.
+  // First the group that lacks only the latest changes, then the groups further behind, in turns.
   auto foremost = std::prev(behind.end());
   PLAYFS_CHECK(serve(foremost->first, foremost->second));
   behind.erase(foremost);

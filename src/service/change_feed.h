@@ -74,7 +74,7 @@ class ChangeFeed {
   ChangeFeed(const ChangeFeed&) = delete;
   ChangeFeed& operator=(const ChangeFeed&) = delete;
 
-  /// Tells that this process has written. Cheap.
+  /// Call after this process has written. Cheap.
   void look();
 
   /// Gives `take` the changes after that number, oldest first; the first text without being asked for.

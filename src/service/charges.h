@@ -1,4 +1,4 @@
-// The refusal of a write that its charge has no room for, which is the same from every store. Pure.
+// The errors for a write over its limit, the same from every store. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace playfs::service {
 
-/// The limit is reached, and the write that is in the way expires after so many microseconds.
+/// The limit is reached; there is room again in so many microseconds.
 Error limit_reached(const Charge& charge, std::int64_t microseconds);
 
-/// An allowance of 0.
+/// The error for an allowance of 0.
 Error writes_not_allowed(const Charge& charge);
 
 }  // namespace playfs::service

@@ -1,4 +1,4 @@
-// What the service tells of itself: the collections and their rules, the capability manifest, and an OpenAPI 3.1
+// The service's description of itself: the collections and their rules, the capability manifest, and an OpenAPI 3.1
 // document. All of it is printed from the tables by which requests are routed and checked. Pure functions.
 #pragma once
 

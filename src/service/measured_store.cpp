@@ -7,7 +7,7 @@ namespace playfs::service {
 
 namespace {
 
-/// Whether it is the store's fault.
+/// Whether the error is the store's fault, rather than the request's.
 bool is_failure(const Error& error) {
   return error.code != ErrorCode::not_found && error.code != ErrorCode::rate_limited;
 }

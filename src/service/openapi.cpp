@@ -113,7 +113,7 @@ JsonObject success_of(const Operation& operation, const Collection* collection) 
   return described("The document", content_of("application/json", JsonObject{{"type", "object"}}));
 }
 
-/// What may refuse this very operation here, of what may refuse it in general.
+/// Whether this operation can answer with that error status under this site's limits and access rules.
 bool may_refuse(int status, const Operation& operation, const Collection* collection, const Limits& limits) {
   if (!collection) return true;
   if (status == 429) return limits.writes(*collection).has_value();

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kAccountOfKey = "SELECT account FROM api_keys WHERE hash = $1";
 constexpr const char* kAddAccount =
     "INSERT INTO accounts (id, email, created_at) VALUES ($1, $2, $3) ON CONFLICT (email) DO NOTHING";
-// Locked, so that of two who sign in at once each sees the other's key among those to be dropped.
+// Locks the account, so that of two concurrent sign-ins the later one sees (and counts) the earlier one's key.
 constexpr const char* kAccountOfEmail = "SELECT id FROM accounts WHERE email = $1 FOR UPDATE";
 constexpr const char* kAddKey = "INSERT INTO api_keys (hash, account, created_at) VALUES ($1, $2, $3)";
 constexpr const char* kDropOldKeys =
@@ -28,7 +28,7 @@ constexpr const char* kListAccounts = PLAYFS_POSTGRES_ACCOUNT " WHERE email > $1
 constexpr const char* kFindAccount = PLAYFS_POSTGRES_ACCOUNT " WHERE id = $1 OR email = $1";
 constexpr const char* kKeysOf =
     "SELECT hash, created_at FROM api_keys WHERE account = $1 ORDER BY created_at DESC, number DESC";
-// Locked, so that a sign-in that has begun is over, and its key is among those to be revoked.
+// Locks the account, so that a sign-in in progress ends first and its key is revoked too.
 constexpr const char* kLockAccount = "SELECT id FROM accounts WHERE id = $1 FOR UPDATE";
 constexpr const char* kRevokeKeys =
     "DELETE FROM api_keys WHERE account = $1 AND (octet_length($2) = 0 OR substr(hash, 1, $3::integer) = $2)"

@@ -24,7 +24,7 @@ std::string in_one_line(std::string_view message) {
   return line;
 }
 
-/// What a SQLSTATE means for those who wait. The first two characters are its class.
+/// The error code of a SQLSTATE, whose first two characters are its class.
 ErrorCode code_of(std::string_view state) {
   if (state == "53100") return ErrorCode::no_space;
   if (state == "57014" || state == "55P03") return ErrorCode::timed_out;

@@ -20,16 +20,16 @@ namespace playfs::service {
 
 using PostgresDeadline = std::chrono::steady_clock::time_point;
 
-/// A transaction lost against another one, and can be run again: SQLSTATE 40001, 40P01; or 23505, if the other one has
-/// just inserted the same.
+/// The transaction conflicts with a concurrent one and can be retried: SQLSTATE 40001 or 40P01; or 23505, if the other
+/// one has just inserted the same key.
 bool is_conflict(const Error& error);
 inline constexpr const char* kUniqueViolation = "23505";
 inline constexpr const char* kUndefinedTable = "42P01";
 /// Only closed stores give it (PLAYFS_POSTGRES_UNLESS_CLOSED).
 inline constexpr const char* kNotNullViolation = "23502";
 
-/// The connection is gone, so nobody knows how far the statements got. Includes servers that only allow reading, which
-/// one becomes after a failover.
+/// The connection is gone, so it is unknown how far the statements got. Includes a server that has become read-only,
+/// as the former primary does after a failover.
 bool is_lost(const Error& error);
 
 class PostgresConnection {

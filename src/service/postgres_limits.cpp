@@ -12,13 +12,13 @@ namespace playfs::service {
 
 namespace {
 
-// Writes that expire much later than this one were counted before a clock was set back. Servers' clocks differ a
-// little.
+// A write that expires more than this much later than the new one was counted before a clock was set back. The margin
+// allows for servers whose clocks differ a little.
 constexpr std::int64_t kClocksDiffer = 60'000'000;
 constexpr std::int64_t kHour = 3'600'000'000;
 
-// Of the writes that a bucket has counted, those stay that have not expired; of the new ones, as many as there is room
-// for are added. A row that another server has locked is waited for, and then read anew, as ON CONFLICT always does.
+// Drops a bucket's expired writes, and adds as many of the new ones as there is room for. If another server has the row
+// locked, ON CONFLICT waits and then reads the new version of it.
 constexpr const char* kCount = R"sql(
 INSERT INTO write_limits AS held (bucket, expiries, allowance, granted, last_hour)
 SELECT bucket, ARRAY(SELECT expiry FROM generate_series(1, LEAST(wanted, allowance))), allowance,
@@ -85,7 +85,7 @@ Status PostgresCharges::take(const Charge& charge, WallTime now) {
 }
 
 Status sweep_postgres_limits(PostgresPool& pool, WallTime now) {
-  // One hour more, since a server whose clock is behind may still count.
+  // Keeps one more hour, since a server whose clock is behind may still count those writes.
   auto swept = pool.run({kSweep, Parameters().integer(to_column(now) / kHour - 1)});
   if (!swept) return fail(std::move(swept).error());
   return {};

@@ -16,7 +16,7 @@ constexpr const char* kNext =
     " WHERE position > $1 ORDER BY position LIMIT $2";
 constexpr const char* kSite = "SELECT position, changed, created_at FROM site";
 
-/// The highest of everything that is given in order.
+/// The highest position, change number and time of any record.
 struct Highest {
   std::int64_t position = 0;
   std::int64_t changed = 0;
@@ -47,7 +47,7 @@ Result<std::uint64_t> check_postgres_store(const std::string& uri) {
       seen = {rows.integer(row, 6), std::max(seen.changed, rows.integer(row, 7)), rows.integer(row, 2)};
     }
     if (rows.count() == kAtOnce) continue;
-    // Read last, so that it is not behind the records that came meanwhile.
+    // Read after the records, so that it covers those added meanwhile.
     PLAYFS_TRY(auto site, pool.run({kSite}));
     PLAYFS_CHECK(check_site(site, seen));
     return count;

@@ -85,7 +85,7 @@ Result<PostgresRows> PostgresPool::run(const PostgresStatement& statement) {
 bool Retries::again(const Error& error) {
   constexpr int doublings = 6;
   if (!is_conflict(error)) return false;
-  // Random, so that those who met once do not meet again.
+  // Random, so that two transactions that collided do not collide again.
   const auto most = std::chrono::microseconds(2000) * (1 << std::min(attempts_++, doublings));
   SystemRandom random;
   const auto pause = std::chrono::microseconds(random.next() % static_cast<std::uint64_t>(most.count()));

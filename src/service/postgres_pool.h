@@ -1,7 +1,7 @@
 // A bounded number of connections to one database. Thread-safe.
 //
-// While no connection can be made, one thread at a time tries, twice a second; all others fail at once. So a database
-// that is away costs its callers no time, and is used again as soon as it is back.
+// While no connection can be made, one thread at a time tries, twice a second, and all others fail at once. So a
+// database outage costs callers no time, and the database is used again as soon as it is back.
 #pragma once
 
 #include <chrono>
@@ -43,7 +43,7 @@ class PostgresPool {
   /// Errors: busy, if all are in use until the deadline, or the database cannot be reached.
   Result<Loan> take(PostgresDeadline deadline);
 
-  /// Runs one statement by itself. It may run twice: again if it lost against a write, or its connection ended.
+  /// Runs one statement by itself. It may run twice: it is retried after a conflict or a lost connection.
   Result<PostgresRows> run(const PostgresStatement& statement);
 
  private:
@@ -63,11 +63,11 @@ class PostgresPool {
   PostgresDeadline try_again_ PLAYFS_GUARDED_BY(mutex_);
 };
 
-/// Waits between attempts at a transaction that loses against others.
+/// Backoff between attempts at a transaction that conflicts with others.
 class Retries {
  public:
   explicit Retries(PostgresDeadline deadline) : deadline_(deadline) {}
-  /// Whether the transaction may be tried again after this error; has then waited a moment.
+  /// Whether to retry the transaction after this error. If so, sleeps first.
   bool again(const Error& error);
 
  private:

@@ -13,10 +13,10 @@ namespace playfs::service {
 
 namespace {
 
-// `site` has one row. Whoever adds or changes records locks it last in the transaction, and takes from it the next
-// position, number of a change, and time; so these become visible in their order, whichever server gave them. The other
-// tables are SQLite's (sqlite_schema.cpp), but for the writes that count against a limit: those of a bucket are an
-// array in one row, which is also the lock under which they are counted.
+// `site` has one row. Every transaction that adds or changes records locks it last, and takes from it the next
+// position, change number and time. So these become visible in order, whichever server assigned them. The other tables
+// are SQLite's (sqlite_schema.cpp), except that the writes counted against a limit are an array in the bucket's row,
+// which also serves as the lock for counting them.
 constexpr std::array kCreate = {
     R"sql(CREATE TABLE site (
       id text NOT NULL,
@@ -145,7 +145,7 @@ Result<PostgresSite> site_of(PostgresPool& pool) {
   return PostgresSite{site.string(0, 0), site.string(0, 1)};
 }
 
-/// Whether two servers have created the same table at once: a duplicate table, or one of its catalogue entries.
+/// Whether another server created the same table at the same moment: a duplicate table or catalogue entry.
 bool is_race(const Error& error) { return error.remote_code == "42P07" || error.remote_code == kUniqueViolation; }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace playfs::service {
 
 namespace {
 
-// Of each server. PostgreSQL takes 100 in all, unless it is told otherwise.
+// Connections of each playfs server. PostgreSQL's default limit is 100 in all.
 constexpr std::size_t kReaders = 8;
 constexpr std::size_t kWriters = 3;  // one commits groups of records; others sign in
 

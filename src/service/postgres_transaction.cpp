@@ -8,8 +8,8 @@
 namespace playfs::service {
 
 std::vector<PostgresStatement> begin_transaction() {
-  // Whoever waits for a lock waits longer than a server that has stopped can keep it, and each limit ends before that
-  // of the client. None of them interrupts a commit.
+  // The lock timeout exceeds the idle timeout, so that waiters outlast a playfs server that stopped while it held the
+  // lock. All of them are shorter than the client's own deadline, and none interrupts a commit.
   return {{"BEGIN"},
           {"SELECT set_config('idle_in_transaction_session_timeout', '2000', true),"
            " set_config('lock_timeout', '4000', true), set_config('statement_timeout', '6000', true)"}};

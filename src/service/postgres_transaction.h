@@ -1,4 +1,4 @@
-// Transactions on PostgreSQL that are run again when they lose against others. Thread-safe.
+// Transactions on PostgreSQL, retried when they conflict with others. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace playfs::service {
 /// How long a write may take, with all attempts at it.
 inline constexpr std::chrono::seconds kPostgresWriteLimit{8};
 
-/// What each transaction begins with. The server ends it by itself if this process stops in the middle.
+/// The first statements of each transaction. They make PostgreSQL end it if this process stops in the middle.
 std::vector<PostgresStatement> begin_transaction();
 
 /// A new value for a column of the site's row, or of a closed store NULL, which no column takes: the transaction fails,
@@ -28,9 +28,9 @@ inline constexpr const char* kPostgresTouchSite = "UPDATE site SET id = " PLAYFS
 /// Whether a COMMIT did commit: in a transaction that has failed, it rolls back.
 Status check_committed(const PostgresRows& commit);
 
-/// Runs statements that need no answers of each other as one transaction, in one round trip; returns the rows of each.
-/// It may run twice: again if it lost against another one, or if the connection ended, when nobody knows whether it was
-/// committed.
+/// Runs statements that do not depend on each other's results as one transaction, in one round trip; returns the rows
+/// of each. It may run twice: it is retried after a conflict, and after a lost connection, when it is unknown whether
+/// it was committed.
 Result<std::vector<PostgresRows>> commit_at_once(PostgresPool& pool, std::vector<PostgresStatement> statements,
                                                  PostgresDeadline deadline);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLargestGroup = 256;
 constexpr std::chrono::minutes kBetweenSweeps{1};
 
-/// Those that can be written together: the first for each key, and for each record.
+/// The writes that one transaction can make: the first for each key, and for each record.
 std::vector<PostgresWrite*> first_of_each(const std::vector<PostgresWrite*>& writes) {
   std::vector<PostgresWrite*> chosen;
   std::set<std::string_view> keys, records;
@@ -52,7 +52,7 @@ Result<std::optional<StoredRecord>> PostgresWriter::run(PostgresWrite write) {
 void PostgresWriter::commit_together(const Group& group) {
   const auto deadline = std::chrono::steady_clock::now() + kPostgresWriteLimit;
   Retries retries(deadline);
-  // Only the second attempt looks for keys: the service has just looked, so they are new but for races.
+  // Only the second attempt looks for keys: the service has just done so, and only a race can have added one since.
   bool looks_for_keys = false;
   for (;;) {
     const Group writes = first_of_each(group);

@@ -56,7 +56,7 @@ class PostgresWriter {
   PostgresPool& pool_;
   const Clock& clock_;
   Random& random_;
-  std::chrono::steady_clock::time_point swept_{};  // for the leader alone
+  std::chrono::steady_clock::time_point swept_{};  // used by the leader alone
   GroupQueue<PostgresWrite> queue_;
 };
 

@@ -1,4 +1,4 @@
-// What is true of every stored record, whatever store it is in: for those that check a whole store. Pure.
+// What must hold for every stored record, whatever the store; used by `playfs serve check`. Pure.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace playfs::service {
 
 namespace {
 
-/// How many of the first records make up a part; at least one.
+/// How many of the page's first records fit into one part; at least one.
 std::size_t records_of_part(const Page& page, std::size_t most) {
   std::size_t bytes = 0;
   std::size_t count = 0;
@@ -28,8 +28,8 @@ Result<std::string> RecordExport::next() {
   std::string lines;
   if (is_done_) return lines;
   PLAYFS_TRY(Page page, store_.list(collection_.name, records_, before_));
-  // Only the store knows where fewer records end, so it is asked again. The memory of a connection that does not read
-  // is counted for a part.
+  // Only the store can give the cursor after fewer records, so it is asked again. Parts must stay small: a connection
+  // whose client does not read holds one.
   if (const std::size_t fitting = records_of_part(page, kPart); fitting < page.records.size()) {
     records_ = fitting;
     PLAYFS_TRY(page, store_.list(collection_.name, records_, before_));

@@ -1,8 +1,8 @@
 // A collection as lines of JSON, newest first, for those who want all of it. Used by one thread at a time.
 //
-// Each record is a line {"record": …}. Behind each part of them, a line {"nextCursor": "…"} says where to go on from:
-// whoever was cut off asks again with the last one received, and drops what came after it. The last line is
-// {"nextCursor": null}, so that an export that was cut short does not pass for a whole one.
+// Each record is a line {"record": …}. Each part ends with a line {"nextCursor": "…"}: a client that was cut off
+// resumes with the last one it received, and drops what came after it. The last line is {"nextCursor": null}, so that
+// an export that was cut short does not pass for a whole one.
 #pragma once
 
 #include <cstddef>

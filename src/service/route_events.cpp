@@ -1,4 +1,4 @@
-// Service: events, which tell who listens what has changed.
+// Service: events, which tell listening clients what has changed.
 #include <utility>
 
 #include "service/service.h"
@@ -7,7 +7,7 @@ namespace playfs::service {
 
 namespace {
 
-/// Where a client wants to go on. A browser that reconnects sends the header, to the address it began with.
+/// Where a client wants to resume. A reconnecting browser sends the header, but with the address it began with.
 std::optional<std::string_view> cursor_of(const Target& target, const HttpRequest& request) {
   auto header = request.headers.get("Last-Event-ID");
   if (header && !header->empty()) return header;
@@ -30,7 +30,7 @@ Watch Service::begin_watch(const Target& target, const HttpRequest& request) con
   }
   auto newest = store_.newest_change();
   if (!newest) return {readable(fail(std::move(newest).error()), request), std::nullopt};
-  // A number that has not been given yet is one of another copy of this store: since then it was restored.
+  // A number above the newest comes from a later state of this store: it was restored from a backup since.
   const bool is_known = !cursor || (cursor->site_id == store_.site_id() && cursor->number <= *newest);
   const Position after = cursor && is_known ? cursor->number : *newest;
 

@@ -41,7 +41,7 @@ struct ServiceOptions {
   JsonObject other_abilities;  ///< of what else serves this site, for the same
 };
 
-/// What the connection tells about the sender of a request.
+/// What the connection reveals about the sender of a request.
 struct Caller {
   std::string address;  ///< numeric, of the peer; "local" in the same process
 };
@@ -84,7 +84,7 @@ class Service {
     Route route;
     const Operation* operation = nullptr;
   };
-  /// Finds what is asked for. If there is no such thing, returns the answer that says so.
+  /// Finds what is asked for; otherwise returns the error response.
   std::optional<HttpResponse> look_up(const HttpRequest& request, Asked& asked) const;
   HttpResponse perform(const Asked& asked, const HttpRequest& request, const Caller& caller) const;
   HttpResponse perform_on_list(const Asked& asked, const HttpRequest& request, const Caller& caller) const;
@@ -110,7 +110,7 @@ class Service {
   [[nodiscard]] HttpResponse refuse(const Error& error, JsonObject details) const;
   [[nodiscard]] HttpResponse refuse(int status, std::string code, std::string message, std::string allow = {}) const;
 
-  /// Tells the feed of a write.
+  /// Call after a write: the feed looks for it at once.
   void has_written() const;
 
   Store& store_;

@@ -1,4 +1,4 @@
-// Everything that a site keeps: its records and its accounts, in one place.
+// Everything that a site keeps: its records and its accounts, in one store. Implementations are thread-safe.
 #pragma once
 
 #include "service/accounts.h"

@@ -15,7 +15,7 @@ constexpr std::string_view kForget = "DELETE FROM writes WHERE bucket = ?1 AND (
 // Other clients' expired rows are removed a few at a time, so that no single write pays for all of them.
 constexpr std::string_view kSweep =
     "DELETE FROM writes WHERE rowid IN (SELECT rowid FROM writes WHERE expires <= ?1 ORDER BY expires LIMIT 4)";
-// The write that has to expire before another one fits.
+// The write whose expiry makes room for the next one.
 constexpr std::string_view kInTheWay =
     "SELECT expires FROM writes WHERE bucket = ?1 ORDER BY expires DESC LIMIT 1 OFFSET ?2";
 constexpr std::string_view kCount = "INSERT INTO writes (bucket, expires) VALUES (?1, ?2)";

@@ -1,4 +1,5 @@
-// Write limits that survive a restart: an exact sliding window, with one row for each write that still counts.
+// Write limits in SQLite, which survive a restart: an exact sliding window, with one row for each write that still
+// counts. For the thread that has the connection.
 #pragma once
 
 #include "base/clock.h"

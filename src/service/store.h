@@ -9,8 +9,8 @@
 //   strictly increases along that order, whatever the clock does.
 // - Paging through a list by `next` shows every record that existed when it began, once.
 // - insert and replace are durable when they return, and atomic.
-// - Each of them gives its record the next number, unless it is a file chunk: whoever has seen the change of one number
-//   never sees another appear with a lower one. No number is given twice.
+// - Each of them gives its record the next change number, unless it is a file chunk. A reader
+//   that has seen a number never sees a lower one appear later, and no number is given twice.
 #pragma once
 
 #include <chrono>
