@@ -95,7 +95,7 @@ void Heads::get(const ProjectId& id, const CancelToken& cancel, Callback<Head> d
 }
 
 void Heads::refresh(const ProjectId& id, const CancelToken& cancel, Callback<Head> done) {
-  // A flight in progress may carry a response from before the caller's own PATCH, so this joins none.
+  // Joins no request in flight: its response may predate the caller's own PATCH.
   static_cast<void>(known(id));  // loads the ETag from disk
   const std::uint64_t flight = next_refresh_++;
   if (!refreshes_.join(flight, cancel, std::move(done))) return;

@@ -42,7 +42,7 @@ class Heads {
   [[nodiscard]] bool is_current(const ProjectId& id);
   void follow(const ProjectId& id);
   [[nodiscard]] std::set<ProjectId> followed();
-  /// The service has told that the project's record has changed.
+  /// An event said that the project's record has changed.
   void heard(const ProjectId& id);
   /// Requests the head if it is followed and not known to be current: one request at a time.
   void bring_up(const ProjectId& id);
@@ -85,7 +85,7 @@ class Heads {
   };
   using ProjectPtr = std::shared_ptr<Project>;
 
-  /// Whether the head is current, since the service would have told of a change.
+  /// Whether the head is current because an event would have reported any change.
   [[nodiscard]] bool is_told(const Project& state) const {
     return state.head && state.confirmed >= state.heard && context_.live.is_current(state.period);
   }

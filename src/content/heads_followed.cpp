@@ -1,4 +1,4 @@
-// Heads that are in use: polled, or requested when the service tells of a change.
+// Heads that are in use: polled, or requested when an event reports a change.
 #include <algorithm>
 #include <utility>
 

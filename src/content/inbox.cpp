@@ -15,12 +15,13 @@ namespace {
 constexpr const char* kLine = "line";
 /// Records that are read, and then taken in, together.
 constexpr std::size_t kAtOnce = 256;
-/// Messages whose thread is not listed are looked at again with each list, since it may be mine; of more nobody does.
+/// Messages whose thread is not listed yet are examined again with each list, since the thread may be mine. At most so
+/// many.
 constexpr std::size_t kMostWaiting = 100;
-/// Records that are forgotten at once, after they have left the lists.
+/// Records that left the lists are forgotten once there are more than this.
 constexpr std::size_t kSpare = 10'000;
 
-/// What decides whether it is for somebody, and its line.
+/// What the inbox needs of a record: the fields that decide whom it is for, and its line.
 Reduced seen_by_inbox(Record record) {
   std::string line = record_line(record, "new/ and seen/");
   Record kept{std::move(record.id), std::move(record.created_at), std::move(record.updated_at), {}, {}};
@@ -70,7 +71,7 @@ std::vector<Inbox::Missing> Inbox::take(const Lists& lists, const CancelToken& c
   std::vector<Missing> missing;
   if (has_taken(lists)) return missing;
   load();
-  // Which threads are mine decides about their messages.
+  // Threads first: whether a message is for me depends on whose thread it is in.
   bool is_done = look_at(work_of(threads, lists.threads), cancel, missing);
   {
     MutexLock lock(mutex_);
@@ -108,7 +109,7 @@ bool Inbox::look_at(std::vector<Work> work, const CancelToken& cancel, std::vect
       if (cancel.cancelled() || missing.size() == kMostMissing) return false;
       const std::string collection = name_of(work[at].in);
       const PartAtOnce part = site_.known_part(collection, work[at].item->id, seen_by_inbox, Reads::ordinary);
-      // A record of megabytes is no message; services keep none.
+      // A record of megabytes cannot be an honest message: services do not accept such records.
       if (part.part || part.takes_long) parts.emplace_back(&work[at], part.part);
       else missing.push_back({collection, work[at].item->id, work[at].item->updated_at});
     }
@@ -126,7 +127,7 @@ void Inbox::apply(const Work& work, const Record& record) {
   const std::string& id = work.item->id;
   if (work.in == messages) return apply_message(work, record);
   looked_[work.in][id] = {work.item->updated_at.nanoseconds, is_by(record, me_)};
-  // Only the steward changes mail, so each change of an answered one is news.
+  // Only the steward can change mail, so each change of an answered mail is new to its author.
   if (work.in == mail) add(work, mail_for(record, me_), record, true);
 }
 

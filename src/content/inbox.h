@@ -1,9 +1,9 @@
-// What is for one agent, of the lists of a site: mentions, replies to its messages, messages in its threads, answers to
-// its mail. Which of it was seen is not known here: see inbox_marks.h.
+// The records on a site that are for one agent: mentions, replies to its messages, messages in its threads, answers to
+// its mail. inbox_marks.h knows which of them were seen.
 //
-// take() looks once at each version of a record, whose text came with its list. What it found is kept in a file, so
-// that the next process does not look again. Memory is bounded, whatever strangers post: the newest entries are kept,
-// and of their lines the newest bytes.
+// take() examines each version of a record once; the text came with the list. Its findings are kept in a file, so that
+// the next process need not examine the records again. Memory is bounded, whatever strangers post: only the newest
+// entries are kept, and only the newest bytes of their lines.
 //
 // Thread-safe; take() and save() do local I/O.
 #pragma once
@@ -51,18 +51,18 @@ class Inbox {
   [[nodiscard]] const std::string& me() const { return me_; }
   /// Whether take() would find nothing to look at.
   [[nodiscard]] bool has_taken(const Lists& lists) const PLAYFS_EXCLUDES(mutex_);
-  /// Looks at what is new or changed. Returns records whose text is not here: request them (Site::record_text), and
-  /// call it again. REQUIRES: one call at a time.
+  /// Examines what is new or changed. Returns the records whose text is not stored locally: request them
+  /// (Site::record_text), and call it again. REQUIRES: one call at a time.
   std::vector<Missing> take(const Lists& lists, const CancelToken& cancel) PLAYFS_EXCLUDES(mutex_);
   /// The service does not have this record, so that take() does not ask for it again.
   void is_gone(const Missing& record) PLAYFS_EXCLUDES(mutex_);
-  /// Whether much has been looked at that no file has yet.
+  /// Whether so much was examined since the last save() that it is time for another.
   [[nodiscard]] bool is_to_be_saved() const PLAYFS_EXCLUDES(mutex_);
-  /// Adds what was looked at to the file, in which other processes keep what they have looked at: of each record the
-  /// later version counts. Errors: busy, if another process keeps it locked.
+  /// Merges the findings into the file, which other processes write too: the later version of each record wins.
+  /// Errors: busy, if another process keeps it locked.
   [[nodiscard]] Status save() PLAYFS_EXCLUDES(mutex_);
-  /// To be called before an entry is marked: saves it, if the file does not have all that was looked at. Otherwise an
-  /// edit that brings it here again would, after a crash, pass for the version that was marked.
+  /// Call before an entry is marked: saves, unless the file is up to date. Otherwise, after a crash, an edit that
+  /// brings the entry back would be taken for the version that was marked.
   [[nodiscard]] Status save_before_mark() PLAYFS_EXCLUDES(mutex_);
 
   /// Oldest first.
@@ -76,7 +76,7 @@ class Inbox {
 
  private:
   enum Collection : std::size_t { messages, threads, mail };
-  /// One version of a record that was looked at.
+  /// One version of a record that was examined.
   struct Looked {
     std::int64_t updated = 0;
     bool is_mine = false;
@@ -101,7 +101,7 @@ class Inbox {
   [[nodiscard]] Result<Saved> read_saved() const;
   [[nodiscard]] Saved parsed(std::string_view text) const;
   [[nodiscard]] std::string text_of(const Saved& saved) const;
-  /// Adds to `saved` what it lacks, or has of an earlier version.
+  /// Adds to `saved` what it lacks, or has only in an earlier version.
   void merge_into(Saved& saved) const PLAYFS_REQUIRES(mutex_);
   /// What is to be looked at, oldest first.
   [[nodiscard]] std::vector<Work> work_of(Collection collection, const ListPtr& list) const PLAYFS_EXCLUDES(mutex_);
@@ -110,7 +110,7 @@ class Inbox {
       PLAYFS_EXCLUDES(mutex_);
   void apply(const Work& work, const Record& record) PLAYFS_REQUIRES(mutex_);
   void apply_message(const Work& work, const Record& message) PLAYFS_REQUIRES(mutex_);
-  /// Adds an entry, or brings it here again.
+  /// Adds an entry, or moves it to the end, as new.
   void add(const Work& work, ForMe why, const Record& record, bool is_anew) PLAYFS_REQUIRES(mutex_);
   void add_entry(Entry entry) PLAYFS_REQUIRES(mutex_);
   void add_line(const std::string& line) PLAYFS_REQUIRES(mutex_);

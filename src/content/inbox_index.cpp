@@ -1,4 +1,4 @@
-// The file in which an inbox keeps what it has looked at, for the next process.
+// The file in which an inbox keeps its findings for the next process.
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -12,9 +12,9 @@
 namespace playfs::content {
 namespace {
 
-/// So few are looked at again by the next process.
+/// How many records the next process may have to examine again.
 constexpr std::size_t kSaveAfter = 100;
-/// Of each collection; older records are looked at again by the next process.
+/// Records saved of each collection; the next process examines older ones again.
 constexpr std::size_t kMostSaved = 20'000;
 constexpr std::size_t kLongestIndex = 16 << 20;
 constexpr std::string_view kHeader = "playfs-inbox 1 ";

@@ -21,7 +21,7 @@ namespace {
 
 /// A hundred bytes a line, and as many lines as marks before the file is replaced.
 constexpr std::size_t kLongestJournal = 16 << 20;
-/// Lines that count no more, before the file is replaced by a shorter one.
+/// Outdated lines before the file is replaced by a shorter one.
 constexpr std::size_t kSpareLines = 1'000;
 constexpr std::size_t kNameDigits = 32;
 /// A writer holds the lock for a few syncs of a file of at most some megabytes.

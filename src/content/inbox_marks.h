@@ -22,7 +22,8 @@
 
 namespace playfs::content {
 
-/// Where a state directory has what is kept of inboxes; beside the work trees, whose names are percent-encoded.
+/// Folder of the state directory for inboxes. It cannot clash with the work trees beside it, whose names are
+/// percent-encoded.
 inline constexpr const char* kInboxState = "/=inbox";
 
 /// Locks the files of `directory` against other writers, in this process or another, until it is closed. Creates the
@@ -37,7 +38,7 @@ class InboxMarks {
   /// Creates `directory`, which is private, with the first mark.
   InboxMarks(std::string directory, std::string_view agent);
 
-  /// The name without ending of what is kept for an agent: handles are no file names.
+  /// An agent's file name, without extension: a handle itself may not be a valid one.
   static std::string file_name(std::string_view agent);
 
   /// Reads what others have marked since.
@@ -46,7 +47,7 @@ class InboxMarks {
   [[nodiscard]] bool is_seen(const std::string& id, WallTime at) const PLAYFS_EXCLUDES(mutex_);
   /// Errors: busy, if another process keeps the lock.
   [[nodiscard]] Status mark(const std::string& id, WallTime at, bool is_seen) PLAYFS_EXCLUDES(mutex_);
-  /// Marks it as seen, unless it is already: of all who claim an entry at once, one gets true.
+  /// Marks it as seen unless it is already. Of concurrent claims of an entry exactly one returns true.
   [[nodiscard]] Result<bool> claim(const std::string& id, WallTime at) PLAYFS_EXCLUDES(mutex_);
 
  private:

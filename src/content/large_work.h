@@ -1,5 +1,5 @@
-// Work that takes long, such as parsing records of megabytes, on the executor: only a few tasks run at a time, so that
-// the executor's other threads stay free for everybody else. Thread-safe; tasks may outlive it.
+// Runs long work, such as parsing records of megabytes, on the executor, only a few tasks at a time, so that the
+// executor's other threads stay free for everything else. Thread-safe; tasks may outlive it.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class LargeWork {
     std::size_t running PLAYFS_GUARDED_BY(mutex) = 0;
   };
 
-  /// Posts each task by itself, so that whatever else was posted in between has its turn.
+  /// Posts one task at a time, so that other work posted in between gets its turn.
   static void run_next(const std::shared_ptr<State>& state) {
     state->executor.post([state] {
       Task task;

@@ -22,13 +22,13 @@ constexpr std::size_t kAnchors = 2'000;
 // A lagging replica's pages may lack a record that we created. One still missing after this time was hidden from lists
 // by the service.
 constexpr std::chrono::minutes kLag{1};
-/// A list is read again, so many times in a row, if we create records meanwhile.
+/// How many times in a row a list is reread because we created records meanwhile.
 constexpr int kMostAgain = 8;
 /// How often, and how long, a reading waits while another process has the database.
 constexpr int kMostWaits = 20;
 constexpr std::chrono::milliseconds kWait{50};
 
-/// Changed records that are on none of the pages read, and are read one by one for their names.
+/// Changed records that are on none of the pages read are read one by one for their names. At most so many.
 constexpr std::size_t kMostLookedAt = 16;
 
 }  // namespace
@@ -181,7 +181,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
   const std::size_t before = reading.fresh.size();
   for (const Record& record : page.records) {
     Listed item = listed(reading.collection, record);
-    // This version or a later one came while the page was under way, perhaps to somebody who tells no list of it.
+    // This version or a later one arrived while the page was in flight, perhaps by a request that updates no list.
     const bool is_old = is_talk(reading.collection) && context_.has_newer(reading.collection, record, reading.asked_at);
     const auto newer = is_old ? context_.stored(reading.collection, record.id) : std::nullopt;
     if (newer) item = listed(reading.collection, *newer);
@@ -335,7 +335,7 @@ void Lists::finish(const ReadingPtr& reading) {
   if (is_news) tell_cut(collection, count);
   if (is_another) tell(collection, change);
   look_at(collection, others);
-  // Whoever has just written and reads the list waits for a reading that can have it.
+  // A caller that has just written must wait for a reading that can include what it wrote.
   if (is_overtaken && reading->again < kMostAgain) return start_reading(collection, reading->again + 1);
   flights_.land(collection, {});
 }

@@ -1,10 +1,10 @@
 // Lists of collections, newest first, updated by reading pages until a known record appears, and stored on disk.
-// Records that we created are listed at once, even before a page shows them. Of threads and messages, their place among
-// those of others is the service's: so the list is read at once, too. Thread-safe.
+// Records that we created are listed at once, even before a page shows them. For threads and messages, whose order
+// matters, the service decides their place among those of others: so the list is also read at once. Thread-safe.
 //
-// A list holds the newest records that fit `list_bytes`, whatever the service sends; that there are more is logged. As
-// long as nobody wants all of it, only its newest part is in memory: updating it and the records of one owner (a
-// thread's messages) cost what they have, however long the list.
+// A list holds the newest records that fit `list_bytes`, whatever the service sends; the log says if there are more. As
+// long as no caller needs the whole list, only its newest part is in memory: an update, or reading the records of one
+// owner (a thread's messages), costs the same however long the list is.
 #pragma once
 
 #include <functional>
@@ -32,11 +32,11 @@ class Lists {
 
   /// As last updated; nullptr if never. Does local I/O the first time.
   [[nodiscard]] ListPtr known(const std::string& collection);
-  /// Whether known() has something, for which it does less.
+  /// Whether known() would return a list. Loads no more than its newest part.
   [[nodiscard]] bool is_known(const std::string& collection);
-  /// The records of known() that belong to `owner`; reads no others. nullptr: it is not known, or no longer.
+  /// The records of known() that belong to `owner`; reads no others. nullptr: the list is not, or no longer, known.
   [[nodiscard]] ListPtr of(const std::string& collection, const std::string& owner);
-  /// of(), without what only we know to have been created.
+  /// of(), without records that we created and no page has shown yet.
   [[nodiscard]] ListPtr of_as_read(const std::string& collection, const std::string& owner);
   /// The current list; the last known one if the service is away.
   void get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done);
@@ -44,13 +44,13 @@ class Lists {
   void update(const std::string& collection, const CancelToken& cancel, Callback<void> done);
   /// Whether the known list was requested within `refresh`, or is_told().
   [[nodiscard]] bool is_fresh(const std::string& collection);
-  /// Whether the known list is current, since the service would have told of a change.
+  /// Whether the known list is current because an event would have reported any change.
   [[nodiscard]] bool is_told(const std::string& collection);
-  /// Somebody shows the list: for the next minutes it is read as soon as the service tells of a change.
+  /// Call when the list is shown: for the next minutes it is reread as soon as an event reports a change.
   void follow(const std::string& collection);
-  /// The service has told that the record is new or changed. Call bring_up() after a number of these.
+  /// An event said that the record is new or changed. Call bring_up() after a batch of these.
   void heard(const wire::Change& change);
-  /// Changes may have gone unheard: listeners of lists that nobody follows are told. Call bring_up(), too.
+  /// Events may have been missed: notifies the listeners of lists that nobody follows. Call bring_up(), too.
   void missed();
   /// Reads the lists that are followed and known to be outdated, each once at a time.
   void bring_up();
@@ -93,17 +93,17 @@ class Lists {
     bool is_looking_further = false;
     bool is_cut = false;       ///< older records exist, but did not fit
     std::uint64_t period = 0;  ///< of Live, of the last reading
-    /// Records that the service has told of and no reading since has shown, with the number of the event.
+    /// Records that an event named and no reading since has shown, with the number of the event.
     std::map<std::string, std::uint64_t> awaited;
     std::optional<SteadyTime> followed_at;
     std::uint64_t readings = 0;
-    /// Records that an answer has shown under another name than a later version had: as in that version.
+    /// Records that a lagging response showed under an older name: each as in its latest known version.
     std::unordered_map<std::string, Listed> newer;
     bool is_brought_up = false;  ///< a reading of bring_up() is in flight
     void show();
-    /// Its records have changed, here and on disk. Returns what is to be destroyed without the lock.
+    /// Call when its records have changed, here and on disk. Returns lists to be destroyed outside the lock.
     [[nodiscard]] std::vector<ListPtr> changed(const ListChange& change);
-    /// What is on disk has been lost, and with it the list. What others were given of it stays until it is filled
+    /// Call when the list on disk is lost: drops the list. Parts that callers were given stay valid until it is read
     /// again.
     void forget();
     /// The record of that id, among those created by us and the newest; nullptr if it is not there.
@@ -132,18 +132,18 @@ class Lists {
   void bring_up(const std::string& collection);
   /// Whether the list shows the record as it is after the change.
   [[nodiscard]] static bool has_already(const List& list, const wire::Change& change);
-  /// Whether we created something after this reading was asked for, so that only another one has its place.
+  /// Whether we created something after this reading was requested, so that only the next one can show its place.
   [[nodiscard]] static bool is_overtaken(const List& list, const Reading& reading);
   [[nodiscard]] bool is_read(const List& list) const {
     return list.read && list.awaited.empty() && context_.live.is_current(list.period);
   }
-  /// Of a list whose order matters, what we created must have its place.
+  /// If the list's order matters, what we created must also have its place.
   [[nodiscard]] bool is_told(const std::string& collection, const List& list) const {
     return is_read(list) && (list.created.empty() || !is_talk(collection));
   }
   [[nodiscard]] bool is_followed(const List& list) const;
-  /// After a reading: what was awaited is here, or is not on the pages that were read. Returns records of the latter
-  /// kind whose names may have changed.
+  /// After a reading, stops waiting for the records that events named. Returns those on none of the pages read, whose
+  /// names may have changed.
   [[nodiscard]] static std::vector<std::string> end_waiting(List& list, const Reading& reading);
   /// Reads single records for their names.
   void look_at(const std::string& collection, const std::vector<std::string>& ids);
@@ -153,7 +153,7 @@ class Lists {
   /// Removes the oldest records that are too many. Returns whether there were any.
   [[nodiscard]] bool cut(std::vector<Listed>& items) const;
   void tell_cut(const std::string& collection, std::size_t shown);
-  /// Those of `now` that are listed as something else.
+  /// The records of `now` that the list shows differently.
   struct Renamed {
     std::vector<Listed> records;
     ListChange change;
@@ -167,7 +167,7 @@ class Lists {
   void rename(const std::string& collection, std::vector<Listed> now, Renamed renamed);
   /// Sets since when these records, just read, have their names.
   void date(const std::string& collection, std::span<Listed* const> read);
-  /// Whether the list shows nothing new of the record.
+  /// Whether the record changes nothing that the list shows.
   [[nodiscard]] static bool is_same(const std::string& collection, const Listed& known, const Listed& now) {
     return is_talk(collection) ? now == known : now.is_like(known);
   }
@@ -179,12 +179,12 @@ class Lists {
   static std::size_t bytes_of(const std::vector<Listed>& items);
   /// `named_at` is for date() to set.
   static Listed listed(const std::string& collection, const Record& record);
-  /// Collections whose records nobody looks up by name. Their lists may be long, and are loaded in parts; of the others
-  /// all is needed to tell who has a name.
+  /// Collections whose records nobody looks up by name. Their lists may be long, and are loaded in parts; the others
+  /// are needed whole, to decide which record has a name.
   static bool is_nameless(const std::string& collection);
   /// Collections of immutable records, which may be very large.
   static bool is_fixed_once_made(const std::string& collection);
-  /// Whether a page's records are stored, so that nobody has to ask for each of them: of a conversation all are read.
+  /// Collections of conversations. Their records are stored from the list's pages, since readers want all of them.
   static bool is_talk(const std::string& collection);
 
   SiteContext& context_;

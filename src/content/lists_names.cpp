@@ -14,7 +14,7 @@ constexpr std::size_t kLongestKind = 64;     // bytes; longer ones are dropped
 constexpr std::size_t kLongestName = 1'000;  // bytes; longer than any path component, and up to 100,000 names are kept
 /// Records that we created, kept until a page has shown them.
 constexpr std::size_t kMostCreated = 1'000;
-/// Records that a lagging answer has shown as they were, kept until one shows them as they are.
+/// Records that a lagging response showed in an older version, remembered until a response shows the latest.
 constexpr std::size_t kMostOvertaken = 1'000;
 
 /// Empty if longer than `most`. Not truncated: a string that once held it would keep its memory.
@@ -112,7 +112,7 @@ void Lists::date(const std::string& collection, std::span<Listed* const> read) {
       newer.erase(found);
     }
   }
-  // This process may have seen it before an answer that was overtaken, and another process more than this one.
+  // This process may have seen the name before a lagging response, and another process may have seen it earlier still.
   date_names(read, *known, own, [&](const Listed& item) {
     if (auto found = seen.find(item.id); found != seen.end()) return std::optional(found->second);
     return known->empty() ? std::nullopt : context_.records.named_at(context_.site, collection, item.id, item.name);
@@ -146,8 +146,8 @@ Lists::Renamed Lists::renamed(const std::string& collection, const std::vector<L
   }
   for (auto known = all->begin(); known != all->end() && !by_id.empty(); ++known) look(*known);
   if (!is_part || by_id.empty()) return renamed;
-  // The disk does not tell what has changed here: another process may have been first. So what was given out comes
-  // first, and of one record all that was.
+  // The disk cannot tell what changed for this process: another one may have updated it first. So compare with what was
+  // given out, all versions of each record.
   std::unordered_map<std::string_view, bool> met;  // ids to whether one is outdated
   for (const auto& [owner, of] : given)
     for (const Listed& known : *of) {

@@ -1,4 +1,4 @@
-// What is loaded of the lists on disk, and how much of them.
+// Loading lists from disk, whole or in part.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -65,7 +65,7 @@ Status Lists::load(const std::string& collection) {
   ++list.loaded;
   outdated = list.changed({.is_any = true, .owners = {}});
   list.show();
-  // Another process may have written it. The caller may be one who is asked for what listeners then ask for.
+  // Another process may have rewritten it. Posted, since listeners may ask for what this caller is about to return.
   if (std::exchange(list.is_forgotten, false))
     context_.executor.post(context_.guarded([this, collection] { tell(collection, {.is_any = true, .owners = {}}); }));
   return {};
@@ -86,7 +86,7 @@ ListPtr Lists::known(const std::string& collection) {
 
 ListPtr Lists::complete(const std::string& collection) {
   const auto stored = context_.records.list(context_.site, collection, context_.options.list_bytes);
-  // What is locked is not lost.
+  // A locked database does not mean that the list is lost.
   if (!stored && stored.error().code == ErrorCode::busy) return nullptr;
   std::size_t count = 0;
   ListPtr whole;
@@ -134,7 +134,7 @@ ListPtr Lists::of_as_read(const std::string& collection, const std::string& owne
     auto stored =
         context_.records.list_of(context_.site, collection, all->front().id, owner, context_.options.list_bytes);
     if (stored) found = std::move(*stored);
-    // What is locked is not lost: the caller asks again.
+    // A locked database does not mean that the list is lost: the caller tries again.
     else if (is_part && stored.error().code == ErrorCode::busy) return nullptr;
   }
   if (!found && !is_part) {

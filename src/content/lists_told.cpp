@@ -1,4 +1,4 @@
-// Lists that the service tells of changes to.
+// Lists kept current by events.
 #include <algorithm>
 
 #include "content/lists.h"
@@ -6,9 +6,9 @@
 namespace playfs::content {
 
 namespace {
-/// Changes that are remembered until a reading has shown them.
+/// Changed records that are remembered until a reading has shown them.
 constexpr std::size_t kMostAwaited = 1'000;
-/// What has changed in an unread list is not known: its thread may have been another.
+/// In an unread list any owner may be affected: a message may have moved from another thread.
 const ListChange kAny{.is_any = true, .owners = {}};
 }  // namespace
 

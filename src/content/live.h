@@ -1,8 +1,8 @@
-// Whether the service tells of changes, so that what is known stays current without being asked for. Thread-safe.
+// Whether events keep known data current, so that nothing need be requested again. Thread-safe.
 //
-// Time is divided into periods in which no change went unheard. What was requested in the current period, and that no
-// event has named since, is as the service has it, but for the time an event takes to arrive. A lost connection
-// suspends the period; one that resumes where it ended continues it.
+// Time is divided into periods in which no event was missed. What was requested in the current period and not named by
+// an event since is current, up to the time an event takes to arrive. A lost connection suspends the period; a
+// connection that resumes at the same position continues it.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace playfs::content {
 
 class Live {
  public:
-  /// The current period; 0 while nothing is told. Call before the request that it is remembered for.
+  /// The current period; 0 while there are no events. Call it before sending the request whose response it will date.
   [[nodiscard]] std::uint64_t period() const { return is_up_ ? period_.load() : 0; }
   [[nodiscard]] bool is_current(std::uint64_t period) const { return period != 0 && period == this->period(); }
 

@@ -24,7 +24,7 @@ void date_names(std::span<Listed* const> read, std::span<const Listed> known, st
                 const NamedBefore& named_before) {
   std::unordered_map<std::string_view, const Listed*> before;
   for (const Listed* item : read) before.emplace(item->id, nullptr);
-  // Whatever the service's clocks say, a name that is new here comes after those that were seen.
+  // Whatever the service's clocks say, a name first seen now is dated after all names seen before.
   auto last_of = [&](std::span<const Listed> items) {
     WallTime last;
     for (const Listed& item : items) {
@@ -43,7 +43,7 @@ void date_names(std::span<Listed* const> read, std::span<const Listed> known, st
     else if (auto time = named_before(*item)) item->named_at = *time;
     else unnamed.push_back(item);
   }
-  // Of the same time, a new record has its name before one that was renamed.
+  // At equal times, a new record precedes a renamed one.
   auto order = [&](const Listed* item) {
     const bool is_renamed = before.at(item->id);
     return std::tuple(is_renamed ? item->named_at : item->created_at, is_renamed, item->created_at,

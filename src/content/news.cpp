@@ -8,7 +8,7 @@ namespace playfs::content {
 
 namespace {
 
-/// The kind of line in the event log; empty: none. Revisions are told of as moved heads.
+/// The kind of line in the event log; empty: none. Revisions are reported as moved heads instead.
 std::string_view kind_of(std::string_view collection) {
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
       {"messages", "message"}, {"threads", "thread"}, {"domain_mail", "mail"},
@@ -94,7 +94,7 @@ void News::handle() {
       is_handling_ = is_reset || is_up || !changes.empty();
       if (!is_handling_) return;
     }
-    // What was requested while nothing was told is requested again, if somebody shows it.
+    // What was requested while there were no events is requested again, if somebody shows it.
     std::set<ProjectId> projects = is_reset || is_up ? heads_.followed() : std::set<ProjectId>();
     if (is_reset) {
       revisions_.forget_absent();

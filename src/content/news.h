@@ -1,8 +1,8 @@
-// What the service tells by itself (remote/event_stream.h): marks what has changed as unknown, requests what somebody
-// shows, and tells listeners and the event log. Thread-safe.
+// Handles the service's events (remote/event_stream.h): marks what has changed as outdated, requests what is being
+// shown, and notifies listeners and the event log. Thread-safe.
 //
-// Events are handled in order, on the executor, many at once if many have come: a burst costs one request per list and
-// head in use, and one more if others came meanwhile.
+// Events are handled in order, on the executor, in batches: a burst costs one request per list and head in use, and one
+// more if further events arrived meanwhile.
 #pragma once
 
 #include <atomic>
@@ -30,9 +30,9 @@ class News {
   News(SiteContext& context, Revisions& revisions, Lists& lists, Heads& heads, Records& records)
       : context_(context), revisions_(revisions), lists_(lists), heads_(heads), records_(records) {}
 
-  /// Without this the service is asked, as if it told nothing. REQUIRES: called once, before any other use.
+  /// Without this call, the service is polled as if it had no events. REQUIRES: called once, before any other use.
   void use(Random& random);
-  /// Something of the service is used. Cheap.
+  /// Call at each use of the service: the first one connects. Cheap.
   void begin() {
     if (stream_) stream_->begin();
   }
@@ -42,7 +42,7 @@ class News {
   void close() { stream_.reset(); }
 
  private:
-  /// More changes than this are not looked at one by one.
+  /// If more changes than this wait, they count as a reset.
   static constexpr std::size_t kMostWaiting = 10'000;
 
   void heard(std::vector<wire::Change> changes) PLAYFS_EXCLUDES(mutex_);

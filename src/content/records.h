@@ -23,15 +23,15 @@ class Records {
   [[nodiscard]] std::optional<Record> known(const std::string& collection, const std::string& id) const {
     return context_.stored(collection, id);
   }
-  /// What `reduce` makes of a record. Kept, so that a record is parsed only once. Nothing if it is not readable.
+  /// What `reduce` returns for the record. Cached, so that a record is parsed only once. Nothing if it is unreadable.
   [[nodiscard]] PartAtOnce part_of(const RecordText& text, Reduce reduce, Reads reads);
   /// The same of the record as last seen.
   [[nodiscard]] PartAtOnce known_part(const std::string& collection, const std::string& id, Reduce reduce, Reads reads);
   /// nullopt if the text is no longer here.
   [[nodiscard]] std::optional<std::string> read(const Text& text, std::uint64_t offset, std::size_t size);
-  /// Whether the record as last seen is current, since the service would have told of a change.
+  /// Whether the record as last seen is current because an event would have reported any change.
   [[nodiscard]] bool is_told(const std::string& collection, const std::string& id);
-  /// The service has told that the record has changed.
+  /// An event said that the record has changed.
   void heard(const std::string& collection, const std::string& id);
   void close() { flights_.close(); }
 
@@ -50,7 +50,7 @@ class Records {
   };
 
   void ask(const std::string& collection, const std::string& id);
-  /// Whether the response was overtaken by a change, and it is better to ask again.
+  /// Whether a change overtook the response, so that the record should be requested again.
   [[nodiscard]] bool was_overtaken(const std::string& key, bool is_answer) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::optional<Kept> kept(const std::string& key) PLAYFS_EXCLUDES(mutex_);
   /// Whether the part's text can be read.

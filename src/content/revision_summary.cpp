@@ -3,7 +3,7 @@
 namespace playfs::content {
 namespace {
 
-/// Beyond those shown, the next ones tell which revisions have been merged.
+/// More than are shown: the others still tell which revisions have been merged.
 constexpr std::size_t kMostKeptParents = 1'024;
 
 std::size_t bytes_of(const RevisionSummary& summary) {

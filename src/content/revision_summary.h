@@ -43,7 +43,7 @@ using SummaryPtr = std::shared_ptr<const RevisionSummary>;
 /// An author or message as histories show it: cut to the size of one record.
 std::string shown_text(std::string_view text);
 
-/// The summaries used last. Thread-safe.
+/// A cache of the summaries used last. Thread-safe.
 class Summaries {
  public:
   /// nullptr if it is not here.

@@ -1,12 +1,12 @@
 // The client side of one service: its records and file contents, from the cache or fetched.
 //
 // Every operation has two forms. `try_…` answers immediately from memory or local disk and never uses the network. A
-// record may have megabytes, which take long to parse: `…_at_once` says so instead, for threads that others wait for.
-// The
-// asynchronous form fetches what is missing (once for all concurrent callers: single-flight), stores it and then
-// answers. Callers that must not wait try first. Thread-safe. Callbacks may run on any thread, without a lock held,
-// possibly before the call returns. A cancelled waiter is answered `interrupted` at once; the fetch continues for
-// others and for the cache.
+// record may have megabytes, which take long to parse; `…_at_once` reports that instead of parsing them, for threads
+// that others wait for. The asynchronous form fetches what is missing (once for all concurrent callers:
+// single-flight), stores it and then answers. Callers that must not wait try first.
+//
+// Thread-safe. Callbacks may run on any thread, without a lock held, possibly before the call returns. A cancelled
+// waiter is answered `interrupted` at once; the fetch continues for others and for the cache.
 //
 // Constructor arguments must outlive the Site. The destructor answers all waiters with `interrupted` and waits for
 // running callbacks: do not destroy a Site from one of them.
@@ -43,12 +43,13 @@ class Site {
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
 
-  // Being told. Where the service offers events, one connection is held from the first use on, and what is known stays
-  // fresh and current until an event names it; otherwise, and while the connection is lost, age decides.
+  // Events. Where the service offers them, one connection is held from the first use on, and known data stays fresh and
+  // current until an event names it; otherwise, and while the connection is lost, its age decides.
   /// Without this call, events are not used. REQUIRES: called before any other; `random` outlives the Site.
   void use_events(Random& random);
-  /// `changed` runs for each record that the service tells to have changed, also by us, in order. `belongs_to` is a
-  /// message's thread, or a revision's project. All are empty if any record may have changed unheard.
+  /// `changed` runs for each record that an event reports as changed, by us too, in order. `belongs_to` is a message's
+  /// thread, or a revision's project. All arguments are empty if events were missed, so that any record may have
+  /// changed.
   void on_record_changed(
       std::function<void(const std::string& collection, const std::string& id, const std::string& belongs_to)> changed);
   [[nodiscard]] remote::EventStream::State events_state() const;
@@ -104,22 +105,23 @@ class Site {
   // the last known list is returned. Names longer than any path component are dropped.
   void list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done);
   [[nodiscard]] ListPtr try_list(const std::string& collection);
-  /// The same for callers that do not want all of a list: whether it is known, the records of it that belong to `owner`
-  /// (a thread's messages; nullptr: it is not known, or no longer), and the request. None of them costs what the rest
-  /// of the list has.
+  /// The same for callers that do not need the whole list: whether it is known, its records that belong to `owner` (a
+  /// thread's messages; nullptr: the list is not, or no longer, known), and the request. Their cost does not depend on
+  /// the length of the list.
   [[nodiscard]] bool is_list_known(const std::string& collection);
   [[nodiscard]] ListPtr try_list_of(const std::string& collection, const std::string& owner);
   void update_list(const std::string& collection, CancelToken cancel, Callback<void> done);
-  /// try_list_of() without what only we know to have been created: in the service's order, which does not change later.
+  /// try_list_of() without records that we created and no page has shown yet: in the service's order, which never
+  /// changes later.
   [[nodiscard]] ListPtr try_list_of_as_read(const std::string& collection, const std::string& owner);
   /// Whether it has all records; otherwise its oldest ones did not fit `list_bytes`.
   [[nodiscard]] bool is_list_whole(const std::string& collection);
   [[nodiscard]] bool is_list_fresh(const std::string& collection);
-  /// Whether the known list is current, since the service would have told of a change. Then nobody needs to ask. Of
-  /// threads and messages, it also has what we created in its place.
+  /// Whether the known list is current because an event would have reported any change. Then nobody needs to ask. A
+  /// current list of threads or messages also has what we created in its place.
   [[nodiscard]] bool is_list_told(const std::string& collection);
-  /// Somebody shows the list: for the next minutes it is read, and listeners are told, as soon as the service tells of
-  /// a change. Cheap: call it on each use.
+  /// Call when the list is shown: for the next minutes it is reread, and listeners are notified, as soon as an event
+  /// reports a change. Cheap: call it on each use.
   void follow_list(const std::string& collection);
   /// Call when names of the list were shown: from time to time this reads one of its older pages for new names.
   void names_were_shown(const std::string& collection);
@@ -131,14 +133,14 @@ class Site {
   /// The same, unparsed.
   void record_text(const std::string& collection, const std::string& id, CancelToken cancel,
                    Callback<RecordTextPtr> done);
-  /// Whether try_record() is current, since the service would have told of a change. Then nobody needs to ask.
+  /// Whether try_record() is current because an event would have reported any change. Then nobody needs to ask.
   [[nodiscard]] bool is_record_told(const std::string& collection, const std::string& id);
   [[nodiscard]] std::optional<Record> try_record(const std::string& collection, const std::string& id);
-  /// What `reduce` makes of a record, nothing if it is not readable. Kept as long as the record is the same.
+  /// What `reduce` returns for a record, nothing if it is unreadable. Cached as long as the record does not change.
   [[nodiscard]] PartAtOnce part_of(const RecordText& text, Reduce reduce, Reads reads);
   /// The same of try_record().
   [[nodiscard]] PartAtOnce known_part(const std::string& collection, const std::string& id, Reduce reduce, Reads reads);
-  /// nullopt if the text is no longer here: make the part again.
+  /// nullopt if the text was evicted: make the part again.
   [[nodiscard]] std::optional<std::string> read_text(const Text& text, std::uint64_t offset, std::size_t size);
   /// Stores a record that the service has just returned for a POST, so that it need not be fetched, and lists it from
   /// now on. Returns it unparsed. REQUIRES: the complete record, as the service sent it.

@@ -15,7 +15,7 @@ void SiteContext::saw(const Error* error) {
 }
 
 std::optional<Record> SiteContext::read(std::string_view json, const std::string& id) {
-  // What a service sent within the limits may be a little longer as it is stored, with all system fields.
+  // A record that arrived within the limits may be a little longer as stored, with all system fields.
   constexpr wire::JsonLimits ordinary;
   constexpr wire::JsonLimits limits{ordinary.document_size + kMaxRecordSize, ordinary.depth + 1, ordinary.values + 16,
                                     ordinary.string_size};

@@ -77,8 +77,8 @@ struct SiteContext {
   [[nodiscard]] std::optional<Record> stored(const std::string& collection, const std::string& id) const;
   /// Returns what it stored.
   std::string store(const std::string& collection, const Record& record);
-  /// Whether another answer with this version of the record or a newer one has come since `asked_at`, so that an answer
-  /// to a request of that time must not be stored over it. Services may count in seconds.
+  /// Whether a response with this version of the record or a newer one arrived after `asked_at`, so that the response
+  /// to a request sent then must not be stored over it. A service's `updated_at` may have a resolution of seconds.
   [[nodiscard]] bool has_newer(const std::string& collection, const Record& record, SteadyTime asked_at);
 
   struct Received {

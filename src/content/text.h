@@ -1,7 +1,7 @@
 // The text that a file shows. Cheap to copy, thread-safe.
 //
-// A short one is in memory. A long one, as a record of megabytes makes, is an object on disk, of which this is the
-// name: it may be removed at any time, and is then made again (Site::read_text).
+// A short text is in memory. A long one, as of a record of megabytes, is an object in the cache on disk, and this holds
+// its name: the object may be evicted at any time, and is then made again (Site::read_text).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace playfs::content {
 
 class Text {
  public:
-  /// Longer ones are kept on disk, if they can be made again.
+  /// Longer ones are kept on disk.
   static constexpr std::size_t kMostInMemory = 64 << 10;
 
   explicit Text(std::string bytes)

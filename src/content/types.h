@@ -37,8 +37,8 @@ struct SeenHead {
   WallTime changed_at;  ///< when the service changed the record, by its clock
   RevisionId revision;
 
-  /// Whether the record names another head and was changed before: it comes from a node that lags behind, or the
-  /// service went back.
+  /// Whether `record` names another head and is older: it comes from a replica that lags, or the service was rolled
+  /// back.
   [[nodiscard]] bool is_newer_than(const Project& record) const;
 };
 
@@ -61,7 +61,7 @@ struct RecordText {
 };
 using RecordTextPtr = std::shared_ptr<const RecordText>;
 
-/// What a caller needs of a record, without the rest: a few fields, and the text of the file that shows it.
+/// The part of a record that a caller needs: a few fields, and the text of the file that shows it.
 struct Reduced {
   Record record;
   std::string text;
@@ -84,7 +84,8 @@ struct RevisionAtOnce {
   RevisionTreePtr tree = nullptr;
   bool takes_long = false;  ///< it is stored, and Site::revision() reads it elsewhere
 };
-/// What a thread may read of a record: `at_once` where others wait for it, `ordinary` where only readers of records do.
+/// How large a record a thread may parse: `at_once` if others wait for the thread, `ordinary` if only readers of
+/// records do.
 enum class Reads { at_once, ordinary, any };
 struct PartAtOnce {
   RecordPartPtr part = nullptr;
