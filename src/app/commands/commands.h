@@ -51,7 +51,7 @@ struct ServeArguments {
 };
 Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments);
 
-/// `serve` with words: what is done to a store, beside the servers on it.
+/// `serve SUBCOMMAND`: maintains a store, beside the servers on it.
 Result<ExitCode> care_for_store(CommandContext& context, const ServeArguments& arguments, const StorePlace& place);
 
 // The work tree around a path.

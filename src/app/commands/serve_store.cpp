@@ -1,5 +1,5 @@
-// playfs serve with words: backs up, checks and moves a store, and the commands of the domain steward. All of them work
-// beside running servers, which find out as they do of each other's writes.
+// playfs serve SUBCOMMAND: backs up, checks and moves a store, and does the domain steward's work. All of it works
+// beside running servers, which notice changes as they notice each other's writes.
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kAccountsAtOnce = 100;
 
-/// Unlike a server, creates nothing. `steward_key` opens everything, and lives as long as this process.
+/// Unlike a server, creates nothing. `steward_key` permits everything, and is valid only in this process.
 Result<std::unique_ptr<runtime::LocalPlayground>> open_existing_playground(const CommandContext& context,
                                                                            const StorePlace& place,
                                                                            std::string steward_key = {}) {
