@@ -25,7 +25,7 @@ std::vector<PostgresStatement> begin_transaction();
 /// store is closed.
 inline constexpr const char* kPostgresTouchSite = "UPDATE site SET id = " PLAYFS_POSTGRES_UNLESS_CLOSED("id");
 
-/// Whether a COMMIT did commit: in a transaction that has failed, it rolls back.
+/// Checks that a COMMIT did commit: in a failed transaction it rolls back.
 Status check_committed(const PostgresRows& commit);
 
 /// Runs statements that do not depend on each other's results as one transaction, in one round trip; returns the rows
@@ -34,9 +34,9 @@ Status check_committed(const PostgresRows& commit);
 Result<std::vector<PostgresRows>> commit_at_once(PostgresPool& pool, std::vector<PostgresStatement> statements,
                                                  PostgresDeadline deadline);
 
-/// Runs `work` in a transaction and commits, again if it loses against another one or if its connection ended before
-/// the commit. Other errors roll back, and so does a closed store: with the commit, since the row is locked last. If
-/// the connection ends during the commit, nobody knows whether it happened: busy.
+/// Runs `work` in a transaction and commits. Retries after a conflict, or if the connection is lost before the commit.
+/// Other errors roll back, and so does a closed store: at the commit, since the row is locked last. If the connection
+/// is lost during the commit, its outcome is unknown: fails with busy.
 Status in_transaction(PostgresPool& pool, UniqueFunction<Status(PostgresConnection&, PostgresDeadline)> work);
 
 /// The same for the tables themselves, also of a closed store, or before there is one.
