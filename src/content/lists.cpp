@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
-#include <span>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "wire/cursors.h"
+#include "content/list_changes.h"
 
 namespace playfs::content {
 
@@ -19,11 +16,6 @@ constexpr int kMostEmptyPages = 3;
 // How many of the newest known records a page is compared with. The service's rules never delete records, so one would
 // do; if a steward removes thousands at once, the list is reread once.
 constexpr std::size_t kAnchors = 2'000;
-// A lagging replica's pages may lack a record that we created. One still missing after this time was hidden from lists
-// by the service.
-constexpr std::chrono::minutes kLag{1};
-/// How many times in a row a list is reread because we created records meanwhile.
-constexpr int kMostAgain = 8;
 /// How often, and how long, a reading waits while another process has the database.
 constexpr int kMostWaits = 20;
 constexpr std::chrono::milliseconds kWait{50};
@@ -32,31 +24,6 @@ constexpr std::chrono::milliseconds kWait{50};
 constexpr std::size_t kMostLookedAt = 16;
 
 }  // namespace
-
-/// One update of a list. Only accessed by the page that has just arrived.
-struct Lists::Reading {
-  std::string collection;
-  ListPtr known;  ///< never nullptr
-  bool is_known_whole = true;
-  std::unordered_map<std::string_view, std::size_t> anchors;  ///< ids of the newest known records to index in `known`
-  std::deque<Listed> fresh;                                   ///< including the first that is too many
-  std::size_t bytes = 0;                                      ///< of `fresh`
-  std::vector<Listed> renamed;
-  std::unordered_set<std::string_view> fresh_ids;  ///< into `fresh`
-  wire::Cursors cursors;
-  std::size_t cursor_bytes = 0;  ///< of all those read
-  std::string cursor;            ///< of the next page
-  std::string behind;            ///< of the page after the last one read
-  SteadyTime asked_at;
-  int again = 0;  ///< readings before this one for the same flight
-  Patience::Question question;
-  int empty_pages = 0;
-  bool met_known = false;
-  std::unordered_set<std::string_view> met;  ///< known records on the pages; into `known`
-  std::uint64_t loaded = 0;                  ///< List::loaded of `known`
-  std::uint64_t period = 0;                  ///< of Live
-  std::uint64_t event = 0;                   ///< number of the last event before it
-};
 
 bool Lists::cut(std::vector<Listed>& items) const {
   std::size_t bytes = 0;
@@ -126,15 +93,19 @@ void Lists::update(const std::string& collection, const CancelToken& cancel, Cal
 
 void Lists::start_reading(const std::string& collection, int again, int waits) {
   auto start = context_.guarded([this, collection, again, waits] {
-    bool is_outdated = false;
+    bool is_outdated = false, is_locked = false;
     {
       MutexLock lock(mutex_);
-      is_outdated = lists_[collection].is_outdated;
+      const List& list = lists_[collection];
+      is_outdated = list.is_outdated;
+      is_locked = list.is_locked;
     }
-    const Status loaded = is_outdated ? Status() : load(collection);
-    // Reading all of it would take far longer.
-    if (!loaded && loaded.error().code == ErrorCode::busy && waits < kMostWaits)
-      return start_reading(collection, again, waits + 1);
+    Status loaded = is_outdated ? Status() : load(collection);
+    if (loaded && is_locked && !is_outdated) loaded = probe(collection);
+    const bool is_busy = !loaded && loaded.error().code == ErrorCode::busy;
+    // Reading all of it takes far longer, but does not need the disk.
+    if (is_busy && waits < kMostWaits) return start_reading(collection, again, waits + 1);
+    is_outdated = is_outdated || is_busy;
     auto reading = std::make_shared<Reading>();
     reading->collection = collection;
     reading->asked_at = context_.clock.steady();
@@ -191,7 +162,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
       if (is_same(reading.collection, (*reading.known)[anchor->second], item)) continue;
       if (is_old && !newer) continue;
       if (is_talk(reading.collection) && !is_old) context_.store(reading.collection, record);
-      reading.renamed.push_back(std::move(item));
+      reading.renamed.push_back({std::move(item), context_.clock.steady()});
       continue;
     }
     // After the first known record: inserted late by a slow clock, unless it is known but beyond the anchors.
@@ -202,8 +173,8 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
     if (reading.fresh_ids.contains(item.id)) continue;
     reading.bytes += item.bytes();
     if (is_talk(reading.collection) && !is_old) context_.store(reading.collection, record);
-    reading.fresh.push_back(std::move(item));
-    reading.fresh_ids.insert(reading.fresh.back().id);
+    reading.fresh.push_back({std::move(item), context_.clock.steady()});
+    reading.fresh_ids.insert(reading.fresh.back().item.id);
     if (reading.bytes > context_.options.list_bytes) {
       reading.behind.clear();
       return true;
@@ -220,124 +191,6 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
                 "the list of " + reading.collection + " does not end: its cursors make no progress");
   reading.cursor = page.next_cursor;
   return false;
-}
-
-std::vector<Listed> Lists::put_together(Reading& reading, const std::vector<Listed>* known) const {
-  std::vector<Listed> list;
-  list.reserve(reading.fresh.size() + (known ? known->size() : 0));
-  // Copies the ids, because `fresh_ids` refers to them.
-  for (Listed& item : reading.fresh)
-    list.push_back({item.id, item.created_at, std::move(item.name), std::move(item.project), std::move(item.kind),
-                    item.updated_at, item.named_at});
-  if (!known) return list;
-  std::size_t bytes = reading.bytes;
-  for (auto item = known->begin(); item != known->end() && bytes <= context_.options.list_bytes; ++item) {
-    bytes += item->bytes();
-    list.push_back(*item);
-  }
-  return list;
-}
-
-ListChange Lists::change_of(const Reading& reading) {
-  ListChange change;
-  // Everything was read without meeting a known record, so the known ones are no longer listed.
-  change.is_any = !reading.met_known;
-  for (const Listed& item : reading.fresh) change.owners.insert(item.project);
-  for (const Listed& item : reading.renamed) {
-    change.owners.insert(item.project);
-    change.owners.insert((*reading.known)[reading.anchors.at(item.id)].project);
-  }
-  return change;
-}
-
-void Lists::finish(const ReadingPtr& reading) {
-  const std::string& collection = reading->collection;
-  const bool replaced = !reading->met_known;
-  ListChange change = change_of(*reading);
-  ListPtr known = reading->known;
-  bool is_part = false, is_stored = false, was_cut = false;
-  if (!replaced) {  // some may have been renamed since
-    MutexLock lock(mutex_);
-    const List& list = lists_[collection];
-    known = list.loaded == reading->loaded ? list.read : nullptr;
-    is_part = list.is_part;
-    is_stored = list.is_stored;
-    was_cut = list.is_cut;
-  }
-  if (!known) return read_again(reading);
-  ListPtr result;
-  bool is_cut = false;
-  if (replaced || !reading->fresh.empty() || !reading->renamed.empty()) {
-    std::vector<Listed> list = put_together(*reading, replaced ? nullptr : known.get());
-    const auto newer = std::span<Listed>(list).first(reading->fresh.size());
-    std::vector<Listed*> read;
-    for (Listed& item : newer) read.push_back(&item);
-    for (Listed& item : reading->renamed) read.push_back(&item);
-    date(collection, read);
-    for (const Listed& item : reading->renamed)
-      if (const std::size_t at = newer.size() + reading->anchors.at(item.id); at < list.size()) list[at] = item;
-    // The stored list may have been cleared or evicted since it was read.
-    auto extends = [&](std::span<const Listed> by) {
-      return context_.records.extend_list(context_.site, collection, known->front().id, by);
-    };
-    is_stored = is_stored && extends(reading->renamed) && extends(newer);
-    if (!is_stored && is_part) {  // the cache is optional: goes on in memory
-      const ListPtr all = complete(collection);
-      if (!all) return read_anew(reading);
-      if (all->size() > known->size()) list.insert(list.end(), all->begin() + std::ssize(*known), all->end());
-      is_part = false;
-      was_cut = !is_whole(collection);
-    }
-    if (!is_stored)
-      is_stored = context_.records.replace_list(context_.site, collection, list,
-                                                was_cut || bytes_of(list) > context_.options.list_bytes);
-    is_cut = !is_part && cut(list);
-    result = std::make_shared<const std::vector<Listed>>(std::move(list));
-  }
-  bool is_another = false, is_news = false, is_overtaken = false;
-  std::size_t count = 0;
-  std::vector<std::string> others;
-  std::vector<ListPtr> outdated;  // destroyed after the lock is released
-  {
-    MutexLock lock(mutex_);
-    List& list = lists_[collection];
-    const ListPtr before = list.shown, before_read = list.read;
-    const std::size_t fewer = std::erase_if(list.created, [&](const Created& own) {
-      if (!reading->fresh_ids.contains(own.item.id) && reading->asked_at - own.at <= kLag) return false;
-      change.owners.insert(own.item.project);
-      return true;
-    });
-    list.asked_at = reading->asked_at;
-    list.period = reading->period;
-    ++list.readings;
-    others = end_waiting(list, *reading);
-    list.behind = std::move(reading->behind);
-    if (result) {
-      list.read = result;
-      list.is_part = is_part;
-      list.is_stored = is_stored;
-    }
-    if (result || fewer > 0) list.show();
-    is_news = is_cut && !list.is_cut;
-    list.is_cut = is_cut || (list.is_cut && !replaced);
-    // What does not fit is lost, unless it is on disk.
-    const bool is_back = std::exchange(list.is_forgotten, false);
-    change.is_any = change.is_any || is_news || (is_cut && !is_stored) || is_back;
-    if (replaced) list.is_outdated = false;
-    if (result) outdated = list.changed(change);
-    // What we created was shown before, but not in its place.
-    is_another = is_back || (before && ((before != list.shown && *before != *list.shown) ||
-                                        (is_talk(collection) && before_read != list.read)));
-    is_overtaken = is_talk(collection) && this->is_overtaken(list, *reading);
-    count = list.shown ? list.shown->size() : 0;
-  }
-  reading->question.reset();
-  if (is_news) tell_cut(collection, count);
-  if (is_another) tell(collection, change);
-  look_at(collection, others);
-  // A caller that has just written must wait for a reading that can include what it wrote.
-  if (is_overtaken && reading->again < kMostAgain) return start_reading(collection, reading->again + 1);
-  flights_.land(collection, {});
 }
 
 void Lists::read_anew(const ReadingPtr& reading) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -74,6 +75,17 @@ class Lists {
     SteadyTime at;
     std::uint64_t event;  ///< readings that began with this number, or a later one, can have it
   };
+  /// Records of one owner, as they were given out.
+  struct Given {
+    std::string owner;
+    ListPtr records;
+  };
+  using AllGiven = std::vector<Given>;
+  /// What a change of a list does to List::newer.
+  struct Dated {
+    std::vector<Listed> overtaken;
+    std::vector<std::string> caught_up;  ///< ids
+  };
   struct List {
     ListPtr read;               ///< as in the service's pages; nullptr: never read
     bool is_part = false;       ///< `read` and `shown` have the newest records; the rest is on disk
@@ -82,10 +94,14 @@ class Lists {
     bool is_outdated = false;   ///< what is on disk lacks something: the next reading takes nothing from there
     std::uint64_t loaded = 0;   ///< times that `read` was loaded from disk
     std::uint64_t changes = 0;  ///< of `read` and of what is on disk
-    /// Parts of it, as read.
-    cache::Lru<std::string, ListPtr> by_owner{kMostByOwner};
-    std::vector<Created> created;  ///< by us, on no page yet, newest first
-    ListPtr shown;                 ///< both together
+    bool is_locked = false;     ///< the disk could not be read, since another process had it
+    /// Parts of it, as read and as given out.
+    cache::Lru<std::string, Given> by_owner{kMostByOwner};
+    /// Owners whose parts were given out and are not cached any more: it is not known what those had.
+    std::set<std::string> let_go;
+    bool has_let_go_of_many = false;  ///< and other owners
+    std::vector<Created> created;     ///< by us, on no page yet, newest first
+    ListPtr shown;                    ///< both together
     std::optional<SteadyTime> asked_at;
     std::string behind;   ///< cursor of the first page not read by the update
     std::string further;  ///< cursor of the next page to check for names; empty: `behind`
@@ -101,8 +117,15 @@ class Lists {
     std::unordered_map<std::string, Listed> newer;
     bool is_brought_up = false;  ///< a reading of bring_up() is in flight
     void show();
+    void take(const Dated& dated);
     /// Call when its records have changed, here and on disk. Returns lists to be destroyed outside the lock.
-    [[nodiscard]] std::vector<ListPtr> changed(const ListChange& change);
+    [[nodiscard]] AllGiven changed(const ListChange& change);
+    /// Caches a part that is given out. Returns parts to be destroyed outside the lock.
+    [[nodiscard]] AllGiven keep(const std::string& owner, const ListPtr& records);
+    void let_go_of(const std::string& owner);
+    [[nodiscard]] AllGiven given() const;
+    /// Call when something has changed that may have been in a part that is not cached.
+    void tell_let_go(ListChange& change);
     /// Call when the list on disk is lost: drops the list. Parts that callers were given stay valid until it is read
     /// again.
     void forget();
@@ -111,15 +134,34 @@ class Lists {
   };
   struct Reading;
   using ReadingPtr = std::shared_ptr<Reading>;
+  /// A list before a change of it. The change is made beside it, and takes its place if it still is this list.
+  struct Base {
+    ListPtr read, shown;
+    std::vector<Listed> own;  ///< created by us
+    std::uint64_t loaded = 0;
+    bool is_part = false, is_stored = false, is_cut = false;
+    bool has_overtaken = false;  ///< List::newer is not empty
+    [[nodiscard]] bool is_still(const List& list) const { return list.read == read && list.shown == shown; }
+  };
+  struct Next;
+  struct Ending;
+  struct Renaming;
+  struct Differences;
 
   /// Reads the list for the flight under way, `again` times so far. `waits`: how often it has waited for the disk.
   void start_reading(const std::string& collection, int again, int waits = 0);
   void read_page(const ReadingPtr& reading, std::string cursor);
   /// Loads the list from disk unless it is known.
   Status load(const std::string& collection);
+  /// Whether the disk can be read, for a list that has failed to.
+  Status probe(const std::string& collection);
   /// Loads the rest of a list of which a part is known. Returns all of it, as read; nullptr: it is forgotten, or the
   /// database is busy.
   ListPtr complete(const std::string& collection);
+  /// Parts that were given out have changed on disk: drops them and notifies listeners.
+  void was_changed_elsewhere(const std::string& collection, ListChange change);
+  [[nodiscard]] Result<ListPtr> read_of(const std::string& collection, const std::string& owner, const ListPtr& all,
+                                        bool is_part, bool is_stored);
   void page_arrived(const ReadingPtr& reading, Result<wire::RecordPage> page);
   /// Adds a page. Returns true if the update is complete. Fails on cursors that do not advance.
   Result<bool> take_in(Reading& reading, const wire::RecordPage& page);
@@ -129,6 +171,40 @@ class Lists {
   void read_again(const ReadingPtr& reading);
   /// What is on disk has neither what was read nor the rest of the known list: reads all of it.
   void read_anew(const ReadingPtr& reading);
+
+  // One change after the other is stored and put in the place of the list.
+  [[nodiscard]] Base base(const std::string& collection) PLAYFS_REQUIRES(storing_);
+  /// Updates records that were received otherwise after their page was taken in.
+  void catch_up(Reading& reading) PLAYFS_REQUIRES(storing_);
+  [[nodiscard]] Ending take_over(const Reading& reading) PLAYFS_REQUIRES(storing_);
+  [[nodiscard]] Next next_of(const Reading& reading, const Base& base) PLAYFS_REQUIRES(storing_);
+  /// The list as read, followed by `known` (nullptr: nothing), up to and including the first record that is too many.
+  /// That one is stored too, so that loading the list shows that more exist.
+  [[nodiscard]] std::vector<Listed> put_together(const Reading& reading, const std::vector<Listed>* known) const;
+  /// Returns false if the rest of the list is needed for that.
+  [[nodiscard]] bool store(const Reading& reading, const Base& base, Next& next) PLAYFS_REQUIRES(storing_);
+  /// Returns false if the list is no longer `base`. `next`: nullptr if nothing is new.
+  [[nodiscard]] bool commit(const Reading& reading, const Base& base, Next* next, Ending& end)
+      PLAYFS_REQUIRES(storing_);
+  /// Sets since when these records, just read, have their names.
+  [[nodiscard]] Dated date(const std::string& collection, const Base& base, std::span<Listed* const> read)
+      PLAYFS_REQUIRES(storing_);
+  /// Updates known records to what they are `now`. `texts`: records to be stored if they have changed.
+  void rename(const std::string& collection, std::vector<Listed> now, std::span<const Record> texts = {});
+  /// These return false if the list has changed meanwhile, or its rest has been loaded.
+  [[nodiscard]] bool try_to_rename(Renaming& renaming) PLAYFS_REQUIRES(storing_);
+  using ById = std::unordered_map<std::string_view, const Listed*>;
+  /// Where the records are listed as something else. nullopt: the list has changed meanwhile.
+  [[nodiscard]] std::optional<Differences> differences(Renaming& renaming, const Base& base) PLAYFS_REQUIRES(storing_);
+  /// The same of records that are older than the known part. Returns false if the list has changed meanwhile.
+  [[nodiscard]] bool look_beyond(Renaming& renaming, const Base& base, const ById& by_id, Differences& found)
+      PLAYFS_REQUIRES(storing_);
+  [[nodiscard]] bool store(Renaming& renaming, const Base& base, Next& next) PLAYFS_REQUIRES(storing_);
+  [[nodiscard]] bool commit(Renaming& renaming, const Base& base, const Next& next) PLAYFS_REQUIRES(storing_);
+  static void renew(Listed& known, Listed now);
+  /// Owners of which somebody was given something else than the list has.
+  [[nodiscard]] static std::set<std::string> outdated(const AllGiven& given, std::span<const Listed> list);
+
   void bring_up(const std::string& collection);
   /// Whether the list shows the record as it is after the change.
   [[nodiscard]] static bool has_already(const List& list, const wire::Change& change);
@@ -147,26 +223,11 @@ class Lists {
   [[nodiscard]] static std::vector<std::string> end_waiting(List& list, const Reading& reading);
   /// Reads single records for their names.
   void look_at(const std::string& collection, const std::vector<std::string>& ids);
-  /// The list as read, followed by `known` (nullptr: nothing), up to and including the first record that is too many.
-  /// That one is stored too, so that loading the list shows that more exist.
-  [[nodiscard]] std::vector<Listed> put_together(Reading& reading, const std::vector<Listed>* known) const;
+  /// Call if they could not be looked at: the next reading tries again.
+  void await_again(const std::string& collection, std::span<const std::string> ids);
   /// Removes the oldest records that are too many. Returns whether there were any.
   [[nodiscard]] bool cut(std::vector<Listed>& items) const;
   void tell_cut(const std::string& collection, std::size_t shown);
-  /// The records of `now` that the list shows differently.
-  struct Renamed {
-    std::vector<Listed> records;
-    ListChange change;
-  };
-  [[nodiscard]] Renamed renamed(const std::string& collection, const std::vector<Listed>& now);
-  /// Updates known records to what they are `now`.
-  void rename(const std::string& collection, std::vector<Listed> now) {
-    Renamed others = renamed(collection, now);
-    rename(collection, std::move(now), std::move(others));
-  }
-  void rename(const std::string& collection, std::vector<Listed> now, Renamed renamed);
-  /// Sets since when these records, just read, have their names.
-  void date(const std::string& collection, std::span<Listed* const> read);
   /// Whether the record changes nothing that the list shows.
   [[nodiscard]] static bool is_same(const std::string& collection, const Listed& known, const Listed& now) {
     return is_talk(collection) ? now == known : now.is_like(known);
@@ -176,6 +237,8 @@ class Lists {
   static constexpr std::size_t kPart = 384 << 10;
   static constexpr std::size_t kMostByOwner = 8 << 20;  ///< bytes
   static constexpr int kPageSize = remote::kMostInPage;
+  /// How many times in a row a list is reread because we created records meanwhile, or because it is lost.
+  static constexpr int kMostAgain = 8;
   static std::size_t bytes_of(const std::vector<Listed>& items);
   /// `named_at` is for date() to set.
   static Listed listed(const std::string& collection, const Record& record);
@@ -191,6 +254,7 @@ class Lists {
   SingleFlight<std::string, void> flights_;  // by collection
   void tell(const std::string& collection, const ListChange& change);
 
+  Mutex storing_;  ///< held over local I/O, while a list is changed, here and on disk; taken before `mutex_`
   Mutex mutex_;
   std::unordered_map<std::string, List> lists_ PLAYFS_GUARDED_BY(mutex_);
   std::uint64_t events_ PLAYFS_GUARDED_BY(mutex_) = 0;

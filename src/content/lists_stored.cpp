@@ -8,6 +8,13 @@
 
 namespace playfs::content {
 
+namespace {
+/// Owners whose parts others have, and nobody here.
+constexpr std::size_t kMostLetGo = 10'000;
+/// How often a part is read again because the list changes meanwhile.
+constexpr int kMostReadAgain = 3;
+}  // namespace
+
 std::size_t Lists::bytes_of(const std::vector<Listed>& items) {
   return std::accumulate(items.begin(), items.end(), std::size_t{0},
                          [](std::size_t sum, const Listed& item) { return sum + item.bytes(); });
@@ -25,13 +32,43 @@ void Lists::List::show() {
   shown = std::make_shared<const std::vector<Listed>>(std::move(both));
 }
 
-std::vector<ListPtr> Lists::List::changed(const ListChange& change) {
+Lists::AllGiven Lists::List::changed(const ListChange& change) {
   ++changes;
-  if (change.is_any) return by_owner.take_all();
-  std::vector<ListPtr> outdated;
-  for (const std::string& owner : change.owners)
-    for (ListPtr& each : by_owner.take(owner)) outdated.push_back(std::move(each));
+  if (change.is_any) {
+    let_go.clear();
+    has_let_go_of_many = false;
+    return by_owner.take_all();
+  }
+  AllGiven outdated;
+  for (const std::string& owner : change.owners) {
+    let_go.erase(owner);
+    for (Given& each : by_owner.take(owner)) outdated.push_back(std::move(each));
+  }
   return outdated;
+}
+
+Lists::AllGiven Lists::List::keep(const std::string& owner, const ListPtr& records) {
+  AllGiven evicted = by_owner.insert(owner, {owner, records}, sizeof(Given) + owner.size() + bytes_of(*records));
+  for (const Given& each : evicted)
+    if (each.owner != owner) let_go_of(each.owner);
+  return evicted;
+}
+
+void Lists::List::let_go_of(const std::string& owner) {
+  if (let_go.size() < kMostLetGo) let_go.insert(owner);
+  else has_let_go_of_many = has_let_go_of_many || !let_go.contains(owner);
+}
+
+void Lists::List::tell_let_go(ListChange& change) {
+  change.is_any = change.is_any || std::exchange(has_let_go_of_many, false);
+  change.owners.merge(let_go);
+  let_go.clear();
+}
+
+Lists::AllGiven Lists::List::given() const {
+  AllGiven all;
+  by_owner.for_each([&](const std::string&, const Given& each) { all.push_back(each); });
+  return all;
 }
 
 void Lists::List::forget() {
@@ -54,7 +91,7 @@ Status Lists::load(const std::string& collection) {
   PLAYFS_TRY(std::vector<Listed> stored, context_.records.list(context_.site, collection, most));
   const bool is_part = bytes_of(stored) > most;
   const bool goes_on = context_.records.list_goes_on(context_.site, collection);
-  std::vector<ListPtr> outdated;  // destroyed after the lock is released
+  AllGiven outdated;  // destroyed after the lock is released
   MutexLock lock(mutex_);
   List& list = lists_[collection];
   if (list.read) return {};
@@ -84,15 +121,51 @@ ListPtr Lists::known(const std::string& collection) {
   return list.is_part ? nullptr : list.shown;
 }
 
+Status Lists::probe(const std::string& collection) {
+  const auto newest = context_.records.list(context_.site, collection, 0);
+  if (!newest && newest.error().code == ErrorCode::busy) return fail(newest.error());
+  MutexLock lock(mutex_);
+  lists_[collection].is_locked = false;
+  return {};
+}
+
+std::set<std::string> Lists::outdated(const AllGiven& given, std::span<const Listed> list) {
+  struct Known {
+    const Listed* record;
+    bool is_current;
+  };
+  std::unordered_map<std::string_view, Known> known;
+  std::unordered_map<std::string_view, std::ptrdiff_t> more;  // records of an owner than were given out
+  for (const auto& [owner, records] : given) {
+    more.emplace(owner, -std::ssize(*records));
+    for (const Listed& record : *records) known.insert_or_assign(record.id, Known{&record, false});
+  }
+  for (const Listed& item : list) {
+    if (auto owner = more.find(item.project); owner != more.end()) ++owner->second;
+    if (auto record = known.find(item.id); record != known.end())
+      record->second.is_current = *record->second.record == item;
+  }
+  std::set<std::string> owners;
+  for (const auto& [owner, count] : more)
+    if (count != 0) owners.emplace(owner);
+  for (const auto& [id, each] : known)
+    if (!each.is_current) owners.insert(each.record->project);
+  return owners;
+}
+
 ListPtr Lists::complete(const std::string& collection) {
   const auto stored = context_.records.list(context_.site, collection, context_.options.list_bytes);
-  // A locked database does not mean that the list is lost.
-  if (!stored && stored.error().code == ErrorCode::busy) return nullptr;
+  const bool is_busy = !stored && stored.error().code == ErrorCode::busy;
   std::size_t count = 0;
   ListPtr whole;
+  AllGiven given;
+  ListChange change;
   {
     MutexLock lock(mutex_);
     List& list = lists_[collection];
+    // A locked database does not mean that the list is lost.
+    list.is_locked = list.is_locked || is_busy;
+    if (is_busy) return nullptr;
     if (!list.read || !list.is_part) return list.read;
     const std::span<const Listed> rows = stored ? std::span(*stored) : std::span<const Listed>();
     auto last =
@@ -109,47 +182,76 @@ ListPtr Lists::complete(const std::string& collection) {
     list.is_part = false;
     list.read = whole = std::make_shared<const std::vector<Listed>>(std::move(all));
     list.show();
+    // Another process may have changed the rest since parts of it were given out.
+    ++list.changes;
+    given = list.given();
+    list.tell_let_go(change);
   }
+  change.owners.merge(outdated(given, *whole));
   if (count > 0) tell_cut(collection, count);
+  was_changed_elsewhere(collection, std::move(change));
   return whole;
 }
 
-ListPtr Lists::of_as_read(const std::string& collection, const std::string& owner) {
-  if (!is_known(collection)) return nullptr;
-  ListPtr all;
-  bool is_part = false, is_stored = false;
-  std::uint64_t changes = 0;
+void Lists::was_changed_elsewhere(const std::string& collection, ListChange change) {
+  if (!change.is_any && change.owners.empty()) return;
   {
+    AllGiven outdated;  // destroyed after the lock is released
+    MutexLock lock(mutex_);
+    outdated = lists_[collection].changed(change);
+  }
+  // Posted, since listeners may ask for what this caller is about to return.
+  context_.executor.post(
+      context_.guarded([this, collection, change = std::move(change)] { tell(collection, change); }));
+}
+
+ListPtr Lists::of_as_read(const std::string& collection, const std::string& owner) {
+  for (int times = 0;; ++times) {
+    if (!is_known(collection)) return nullptr;
+    ListPtr all;
+    bool is_part = false, is_stored = false;
+    std::uint64_t changes = 0;
+    {
+      MutexLock lock(mutex_);
+      List& list = lists_[collection];
+      if (!list.read) return nullptr;
+      if (const Given* known = list.by_owner.find(owner)) return known->records;
+      all = list.read;
+      is_part = list.is_part;
+      is_stored = list.is_stored && !all->empty();
+      changes = list.changes;
+    }
+    const Result<ListPtr> of = read_of(collection, owner, all, is_part, is_stored);
+    AllGiven evicted;  // destroyed after the lock is released
     MutexLock lock(mutex_);
     List& list = lists_[collection];
-    if (!list.read) return nullptr;
-    if (const ListPtr* known = list.by_owner.find(owner)) return *known;
-    all = list.read;
-    is_part = list.is_part;
-    is_stored = list.is_stored && !all->empty();
-    changes = list.changes;
+    // A locked database does not mean that the list is lost: the caller tries again.
+    const bool is_busy = !of && of.error().code == ErrorCode::busy;
+    list.is_locked = list.is_locked || is_busy;
+    // Another process may have replaced what is on disk.
+    if (!of && !is_busy && list.read == all) list.forget();
+    if (!of) return nullptr;
+    // What somebody is given is known here, or nobody tells them when it changes.
+    if (list.changes != changes && times < kMostReadAgain) continue;
+    if (list.changes == changes) evicted = list.keep(owner, *of);
+    else list.let_go_of(owner);
+    return *of;
   }
-  std::optional<std::vector<Listed>> found;
+}
+
+Result<ListPtr> Lists::read_of(const std::string& collection, const std::string& owner, const ListPtr& all,
+                               bool is_part, bool is_stored) {
   if (is_stored) {
     auto stored =
         context_.records.list_of(context_.site, collection, all->front().id, owner, context_.options.list_bytes);
-    if (stored) found = std::move(*stored);
-    // A locked database does not mean that the list is lost: the caller tries again.
-    else if (is_part && stored.error().code == ErrorCode::busy) return nullptr;
+    if (stored) return std::make_shared<const std::vector<Listed>>(std::move(*stored));
+    if (is_part) return fail(stored.error());
   }
-  if (!found && !is_part) {
-    found.emplace();
-    std::copy_if(all->begin(), all->end(), std::back_inserter(*found),
-                 [&](const Listed& item) { return item.project == owner; });
-  }
-  ListPtr of = found ? std::make_shared<const std::vector<Listed>>(std::move(*found)) : nullptr;
-  std::vector<ListPtr> evicted;  // destroyed after the lock is released
-  MutexLock lock(mutex_);
-  List& list = lists_[collection];
-  if (of && list.changes == changes) evicted = list.by_owner.insert(owner, of, sizeof(owner) + bytes_of(*of));
-  // Another process may have replaced what is on disk.
-  if (!of && list.read == all) list.forget();
-  return of;
+  if (is_part) return fail(ErrorCode::not_found, "the rest of the list is not stored");
+  std::vector<Listed> found;
+  std::copy_if(all->begin(), all->end(), std::back_inserter(found),
+               [&](const Listed& item) { return item.project == owner; });
+  return std::make_shared<const std::vector<Listed>>(std::move(found));
 }
 
 ListPtr Lists::of(const std::string& collection, const std::string& owner) {

@@ -58,6 +58,13 @@ void Lists::heard(const wire::Change& change) {
   if (tells) tell(collection, kAny);
 }
 
+void Lists::await_again(const std::string& collection, std::span<const std::string> ids) {
+  MutexLock lock(mutex_);
+  List& list = lists_[collection];
+  for (const std::string& id : ids)
+    if (list.awaited.size() < kMostAwaited || list.awaited.contains(id)) list.awaited[id] = ++events_;
+}
+
 void Lists::bring_up() {
   std::vector<std::string> collections;
   {

@@ -33,9 +33,14 @@ std::optional<Record> SiteContext::stored(const std::string& collection, const s
 
 bool SiteContext::has_newer(const std::string& collection, const Record& record, SteadyTime asked_at) {
   const auto updated_at = parse_iso8601(record.updated_at);
+  return updated_at && has_newer(collection, record.id, *updated_at, asked_at);
+}
+
+bool SiteContext::has_newer(const std::string& collection, const std::string& id, WallTime updated_at,
+                            SteadyTime since) {
   MutexLock lock(mutex);
-  const Received* last = received.find(collection + "/" + record.id);
-  return last && updated_at && last->at > asked_at && *updated_at <= last->updated_at;
+  const Received* last = received.find(collection + "/" + id);
+  return last && last->at > since && updated_at <= last->updated_at;
 }
 
 std::string SiteContext::store(const std::string& collection, const Record& record) {

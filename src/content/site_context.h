@@ -80,6 +80,9 @@ struct SiteContext {
   /// Whether a response with this version of the record or a newer one arrived after `asked_at`, so that the response
   /// to a request sent then must not be stored over it. A service's `updated_at` may have a resolution of seconds.
   [[nodiscard]] bool has_newer(const std::string& collection, const Record& record, SteadyTime asked_at);
+  /// The same of the record as it was at `updated_at`.
+  [[nodiscard]] bool has_newer(const std::string& collection, const std::string& id, WallTime updated_at,
+                               SteadyTime since);
 
   struct Received {
     SteadyTime at;

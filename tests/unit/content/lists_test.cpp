@@ -1,6 +1,9 @@
 // Lists through a Site: what is read, how many requests that takes, and failures.
+#include <thread>
+
 #include <gmock/gmock.h>
 
+#include "base/sqlite.h"
 #include "fixture.h"
 
 namespace playfs::content {
@@ -137,6 +140,56 @@ TEST_F(ListsTest, AnAnswerFromBeforeOurChangeIsNotStoredOverIt) {
   site_->record_text("messages", "m", {}, later.callback());
   run();
   EXPECT_EQ(body(), "old") << "the service has gone back";
+}
+
+TEST_F(ListsTest, WhatWasLearntWhileFurtherPagesWereReadStays) {
+  put_projects(0, 150);
+  list();
+  put_projects(150, 300);
+  service_.put("projects", "p299", {{"name", "old"}});
+  service_.hold();
+  Answer<ListPtr> all;
+  site_->list("projects", {}, all.callback());
+  executor_.run_due();
+  ASSERT_TRUE(service_.answer_at(0));  // the first page has the old name
+  executor_.run_due();
+  advance(std::chrono::milliseconds(1));
+  site_->relearn("projects",
+                 Record{"p299", "2023-11-14T22:18:20Z", "2026-01-01T00:00:00Z", "active", {{"name", "new"}}});
+  service_.release();
+  run();
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ((**all)[0].name, "new");
+  EXPECT_EQ(all->get()->size(), 300U);
+  restart();
+  EXPECT_EQ(site_->try_list("projects")->front().name, "new");
+}
+
+TEST_F(ListsTest, WhatWasLearntWhileAReadingIsStoredStays) {
+  record_options_.executor = &executor_;  // whoever learns of a record does not wait for the disk
+  restart();
+  put_projects(0, 3);
+  list();
+  put_projects(3, 4);
+  auto locked = std::move(*Database::open(directory_ / "records.db", Database::Durability::none));
+  ASSERT_TRUE(locked.execute("BEGIN EXCLUSIVE"));
+  Answer<ListPtr> all;
+  site_->list("projects", {}, all.callback());
+  std::thread reading([&] { run(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // by now it waits for the disk
+  std::thread learning([&] {
+    site_->relearn("projects",
+                   Record{"p0", "2023-11-14T22:13:21Z", "2026-01-01T00:00:00Z", "active", {{"name", "new"}}});
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_TRUE(locked.execute("COMMIT"));
+  reading.join();
+  learning.join();
+  run();
+  EXPECT_EQ(site_->try_list("projects")->size(), 4U);
+  EXPECT_EQ(site_->try_list("projects")->back().name, "new");
+  restart();
+  EXPECT_EQ(site_->try_list("projects")->back().name, "new");
 }
 
 TEST_F(ListsTest, NamesFollowTheRecordsThatAreRead) {

@@ -1,8 +1,11 @@
 // Who has a name: the rule by itself, and as lists apply it to what a service sends.
 #include "content/names.h"
 
+#include <thread>
+
 #include <gmock/gmock.h>
 
+#include "base/sqlite.h"
 #include "fixture.h"
 
 namespace playfs::content {
@@ -247,6 +250,33 @@ TEST_F(ListedNamesTest, AnAnswerThatLagsGivesNoNameAway) {
   is(vic, "v", "bob", 20, 50);  // its profile was edited meanwhile
   eve = now_eve;
   EXPECT_EQ(holder_now(), "v");
+}
+
+TEST_F(ListedNamesTest, AnAnswerThatLagsGivesNoNameAwayWhileTheNewerOneIsTaken) {
+  auto is = [&](const std::string& id, const std::string& handle, int second) {
+    const WallTime at{1'800'000'000'000'000'000LL + second * 1'000'000'000LL};
+    site_->relearn("agents", Record{id, "2026-01-01T00:00:00Z", format_iso8601(at), "active", {{"handle", handle}}});
+  };
+  record_options_.executor = &executor_;  // whoever learns of a record does not wait for the disk
+  restart();
+  agent("v", "vic");
+  agent("e", "eve");
+  EXPECT_EQ(holder(), "nobody");
+  is("v", "bob", 10);
+  run();
+  auto locked = std::move(*Database::open(directory_ / "records.db", Database::Durability::none));
+  ASSERT_TRUE(locked.execute("BEGIN EXCLUSIVE"));
+  // The page has the old name. It waits for the disk, where the list is stored.
+  std::thread lagging([&] { EXPECT_EQ(holder(), "nobody"); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::thread newer([&] { is("v", "bob", 12); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_TRUE(locked.execute("COMMIT"));
+  lagging.join();
+  newer.join();
+  is("e", "bob", 20);
+  is("v", "bob", 12);
+  EXPECT_EQ(holder_of(*site_->try_list("agents"), "bob")->id, "v");
 }
 
 TEST_F(ListedNamesTest, WhoWasFirstHasItThoughWeHaveJustCreatedOne) {

@@ -174,6 +174,61 @@ TEST_F(OwnedListsTest, AnOldMessageMovesThoughAnotherProcessStoredThatFirst) {
   }
 }
 
+TEST_F(OwnedListsTest, WhatAnotherProcessHasMovedIsToldWhenTheRestIsLoaded) {
+  const Record moved{"m0", "2023-11-14T22:13:21Z", "2026-01-01T00:00:00Z", "active", {{"thread", "t1"}}};
+  const std::vector<Listed> stored{
+      {"m0", *parse_iso8601(moved.created_at), "", "t1", "", *parse_iso8601(moved.updated_at)}};
+  begin();
+  EXPECT_EQ(of("t0").back(), "m0");
+  EXPECT_EQ(of("t1").back(), "m1");
+  EXPECT_THAT(of("t7"), Not(IsEmpty()));
+  const auto other = std::move(*cache::RecordIndex::open(directory_.path()));
+  ASSERT_TRUE(other->extend_list(client_->site(), "messages", "m1", stored));
+  ASSERT_TRUE(site_->try_list("messages"));
+  run();
+  ASSERT_EQ(changes_.size(), 1U);
+  EXPECT_FALSE(changes_[0].is_any);
+  EXPECT_THAT(changes_[0].owners, ElementsAre("t0", "t1"));
+  EXPECT_EQ(of("t0").back(), "m200");
+  EXPECT_EQ(of("t1").back(), "m0");
+  site_->relearn("messages", moved);
+  EXPECT_EQ(changes_.size(), 1U) << "nothing is new";
+}
+
+TEST_F(OwnedListsTest, AThreadThatWasReadLongAgoIsToldThoughAnotherProcessStoredItsChangeFirst) {
+  // More than is kept of what was given out.
+  constexpr int kMany = 300, kOfEach = 100;
+  std::vector<Listed> all;
+  for (int i = 0; i < kMany * kOfEach; ++i)
+    all.push_back({"m" + std::to_string(i) + std::string(120, '-'), WallTime{(1'800'000'000LL - i) * 1'000'000'000}, "",
+                   "t" + std::to_string(i / kOfEach), std::string(60, 'k')});
+  ASSERT_TRUE(records_->replace_list(client_->site(), "messages", all));
+  service_.put("messages", all.front().id, {{"thread", "t0"}});
+  begin_again();
+  const std::string oldest = "t" + std::to_string(kMany - 1);
+  EXPECT_EQ(of(oldest).back(), all.back().id);
+  EXPECT_THAT(of("t1"), Not(IsEmpty()));
+  for (int i = 2; i < kMany - 1; ++i) EXPECT_THAT(of("t" + std::to_string(i)), Not(IsEmpty()));
+  EXPECT_EQ(rows_of([&] { EXPECT_EQ(of("t290").size(), std::size_t{kOfEach}); }), 0U);
+
+  Listed moved = all.back();
+  moved.project = "t290";
+  moved.updated_at = *parse_iso8601("2026-01-01T00:00:00Z");
+  const auto other = std::move(*cache::RecordIndex::open(directory_.path()));
+  ASSERT_TRUE(other->extend_list(client_->site(), "messages", all[1].id, std::span(&moved, 1)));
+  site_->relearn("messages", Record{moved.id,
+                                    format_iso8601(moved.created_at),
+                                    "2026-01-01T00:00:00Z",
+                                    "active",
+                                    {{"thread", "t290"}, {"kind", moved.kind}}});
+  ASSERT_EQ(changes_.size(), 1U);
+  EXPECT_FALSE(changes_[0].is_any);
+  EXPECT_TRUE(changes_[0].touches(oldest));
+  EXPECT_TRUE(changes_[0].touches("t290"));
+  EXPECT_FALSE(changes_[0].touches("t280")) << "what is known not to have changed";
+  EXPECT_EQ(of(oldest).size(), std::size_t{kOfEach - 1});
+}
+
 TEST_F(OwnedListsTest, OlderPagesAreComparedWithWhatIsOnDisk) {
   begin();
   put("m0", "t1");
@@ -350,6 +405,33 @@ TEST_F(OwnedListsTest, WhatIsLockedIsNotLost) {
   ASSERT_TRUE(locked.execute("COMMIT"));
   advance(std::chrono::seconds(1));
   EXPECT_EQ(service_.requests(), 1);
+}
+
+TEST_F(OwnedListsTest, WhatIsLockedIsWaitedForAndThenReadWithoutTheDisk) {
+  begin();
+  auto locked = database();
+  ASSERT_TRUE(locked.execute("BEGIN EXCLUSIVE"));
+  EXPECT_FALSE(site_->try_list_of("messages", "t7"));
+  bool is_done = false;
+  site_->update_list("messages", {}, [&](const Result<void>& updated) { is_done = updated.has_value(); });
+  run();
+  advance(std::chrono::milliseconds(300));
+  EXPECT_EQ(service_.requests(), 0) << "whoever asks for what is locked does not ask the service instead";
+  ASSERT_TRUE(locked.execute("COMMIT"));
+  advance(std::chrono::milliseconds(100));
+  EXPECT_TRUE(is_done);
+  EXPECT_EQ(service_.requests(), 1);
+  EXPECT_EQ(of("t7").size(), std::size_t{kEach});
+  EXPECT_THAT(changes_, IsEmpty());
+
+  begin_again();
+  ASSERT_TRUE(locked.execute("BEGIN EXCLUSIVE"));
+  EXPECT_FALSE(site_->try_list_of("messages", "t7"));
+  site_->update_list("messages", {}, [](const Result<void>&) {});
+  for (int i = 0; i < 40; ++i) advance(std::chrono::milliseconds(50));
+  EXPECT_EQ(of("t7").size(), std::size_t{kEach}) << "locked for longer: it is read anew";
+  EXPECT_EQ(service_.requests(), kThreads * kEach / 100);
+  ASSERT_TRUE(locked.execute("COMMIT"));
 }
 
 TEST_F(OwnedListsTest, AServiceWithOtherRecordsConcernsEverybody) {
