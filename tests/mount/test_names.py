@@ -5,6 +5,7 @@ import json
 import os
 
 import fixture
+import proxy
 
 
 @fixture.needs_fuse
@@ -114,6 +115,42 @@ class Names(fixture.Fixture):
         self.assertEqual(self.api.get('agents', bob)['about'], 'its own')
         (top / 'agents/dora.json').write_text('{"handle": "eve"}')
         self.assertEqual(self.api.get('agents', eve)['handle'], 'eve')
+
+    def test_of_two_that_a_crash_left_the_second_takes_no_handle(self):
+        way = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(way.close)
+        state = self.home / 'ann/state'
+
+        def registered(name):
+            return [agent for agent in map(fixture.fields, self.api.all('agents')) if agent['handle'] == name]
+
+        for name, arrives in (('ann', False), ('zoe', True)):
+            with self.subTest('the first has arrived' if arrives else 'the first is on its way'):
+                mount = self.mount(way.url)
+                way.fate = lambda request: 'lose reply' if request.startswith('POST') else None
+                if not arrives:
+                    way.set_hanging(lambda path: path.endswith('/agents'))
+                new = mount.directory / 'agents/new'
+                new.write_text(name)
+                self.eventually(lambda: registered(name) if arrives else way.hung(), 'it is under way')
+                way.set_hanging(lambda path: path.endswith('/agents'))
+                new.write_text(name)
+                self.eventually(lambda: sum(f'"{name}"' in each.read_text() for each in state.rglob('=requests/*.json')) == 2,
+                                'both are journalled')
+                mount.kill()
+                way.fate = lambda request: None
+                way.set_hanging(None)
+                mount.end()
+                top = self.mount(way.url).directory
+                told = self.told(top, 'agents/new')
+                self.assertEqual(told['code'], 'already_exists')
+                self.assertIn(f'there is an agent "{name}" already; nothing was sent', told['message'])
+                self.assertNotIn('nobody knows', told['message'])
+                [kept] = [each for each in state.rglob('=requests/unsent/*') if f'"{name}"' in each.read_text()]
+                self.assertIn(str(kept), told['message'])
+                self.assertEqual(len(registered(name)), 1)
+                self.refused(errno.EEXIST, lambda: (top / 'agents/new').write_bytes(kept.read_bytes()))
+                self.mounts[-1].unmount()
 
     def test_a_handle_that_nobody_has_says_how_to_register(self):
         top = self.mount(self.api.origin).directory

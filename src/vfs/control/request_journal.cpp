@@ -27,6 +27,7 @@ std::string text_of(const JournalledRequest& request) {
   JsonObject object{{"path", request.path},
                     {"begun", format_iso8601(request.begun)},
                     {"told", request.is_told},
+                    {"checked", request.is_checked},
                     {"steps", std::move(steps)}};
   if (request.is_caller_known) object.set("caller", request.caller);
   return wire::to_text(object);
@@ -50,6 +51,8 @@ std::optional<JournalledRequest> parsed(const std::string& text) {
   const Json* caller = object->find("caller");
   request.is_caller_known = caller && caller->string();
   request.is_told = *told->boolean();
+  const Json* checked = object->find("checked");
+  request.is_checked = checked ? checked->boolean().value_or(true) : true;
   for (const Json& each : *steps->array()) {
     const JsonObject* step = each.object();
     const Json* body = step ? step->find("body") : nullptr;
@@ -160,7 +163,6 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   }
   if (repeated && !is_too_old(*repeated)) {
     repeated->is_told = false;
-    repeated->is_repeated = true;
     if (!std::exchange(repeated->is_caller_known, true)) repeated->caller = caller;
     PLAYFS_CHECK(record(*repeated));
     return std::move(*repeated);
@@ -198,6 +200,16 @@ Status RequestJournal::record(const JournalledRequest& request) {
 bool RequestJournal::is_unfinished(const JournalledRequest& request) const {
   MutexLock lock(mutex_);
   return resumed_.contains(request.name);
+}
+
+bool RequestJournal::is_checked(const JournalledRequest& request) const {
+  if (request.is_checked) return true;
+  MutexLock lock(mutex_);
+  for (const auto* others : {&resumed_, &told_})
+    if (auto other = others->find(request.name); other != others->end()) return other->second.is_checked;
+  return std::any_of(answered_.begin(), answered_.end(), [&](const Answered& each) {
+    return each.request.name == request.name && each.request.is_checked;
+  });
 }
 
 bool RequestJournal::is_too_old(const JournalledRequest& request) const {

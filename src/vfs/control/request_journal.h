@@ -49,11 +49,13 @@ struct JournalledRequest {
   /// False for requests of earlier versions, which did not journal the caller: they are sent again only if a writer
   /// repeats them.
   bool is_caller_known = true;
-  bool is_resumed = false;   ///< begun in an earlier mount, and sent again in this one until it has an answer
-  bool is_joined = false;    ///< resumed, and repeated by its writer meanwhile
-  bool is_told = false;      ///< its writer knows that it failed, and repeats it or not
-  bool is_repeated = false;  ///< its writer repeats it, so that it may have arrived before
-  std::string name = {};     ///< of its file
+  bool is_resumed = false;  ///< begun in an earlier mount, and sent again in this one until it has an answer
+  bool is_joined = false;   ///< resumed, and repeated by its writer meanwhile
+  bool is_told = false;     ///< its writer knows that it failed, and repeats it or not
+  /// No other record was in its way when it was about to be sent, so it may have arrived. Earlier versions did not
+  /// journal this: their requests count as checked.
+  bool is_checked = false;
+  std::string name = {};  ///< of its file
 };
 
 class RequestJournal {
@@ -74,10 +76,12 @@ class RequestJournal {
   [[nodiscard]] Result<JournalledRequest> begin(std::string path, std::vector<RequestStep> steps,
                                                 std::int64_t order = 0, const std::string& caller = {})
       PLAYFS_EXCLUDES(mutex_);
-  /// Journals the records made so far, and `is_told`.
+  /// Journals the records made so far, `is_checked` and `is_told`.
   [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
   /// Whether it is to be sent again: it was resumed, and nobody has got its outcome.
   [[nodiscard]] bool is_unfinished(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
+  /// Whether it is checked, here or in the copy of another sender of the same request.
+  [[nodiscard]] bool is_checked(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
   /// Whether one that was left behind may be sent by itself. Those that may not are to be given up.
   [[nodiscard]] Status may_be_sent(const JournalledRequest& request) const;
   /// It has its outcome.

@@ -209,6 +209,19 @@ Async<void> check_is_free(Mount& mount, OperationPtr op, RequestStep step) {
   co_return co_await checking;
 }
 
+/// Checks a request before it is sent for the first time. One that may have arrived may have taken the handle itself.
+Async<void> check_once(Mount& mount, OperationPtr op, std::shared_ptr<JournalledRequest> request) {
+  if (request->steps.front().collection != "agents" || mount.journal().is_checked(*request)) co_return Status();
+  auto checking = check_is_free(mount, op, request->steps.front());
+  Status is_free = co_await checking;
+  // Perhaps taken by itself: a writer may repeat a request while it is resumed.
+  if (!is_free && mount.journal().is_checked(*request)) co_return Status();
+  PLAYFS_CO_CHECK(std::move(is_free));
+  request->is_checked = true;
+  auto journalled = journal_progress(mount, request);
+  co_return co_await journalled;
+}
+
 /// Journals at once, and sends when it is its turn. `request` afterwards says what was made.
 Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, std::vector<RequestStep> steps,
                                std::shared_ptr<JournalledRequest> request) {
@@ -219,14 +232,11 @@ Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, 
     return {};
   }));
   PLAYFS_AWAIT_CHECK(until_its_turn(mount, std::move(path), text));
-  if (!request->is_repeated) {
-    // Not before its turn, since an earlier request may have taken the handle. A repeated request may have taken it
-    // itself.
-    auto checking = check_is_free(mount, op, steps.front());
-    Status is_free = co_await checking;
-    if (!is_free && is_free.error().code != ErrorCode::interrupted) PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
-    if (!is_free) co_return fail(std::move(is_free).error());
-  }
+  // Not before its turn, since an earlier request may have taken the handle.
+  auto checking = check_once(mount, op, request);
+  Status is_free = co_await checking;
+  if (!is_free && is_free.error().code != ErrorCode::interrupted) PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
+  if (!is_free) co_return fail(std::move(is_free).error());
   auto sending = send(mount, request);
   co_return co_await sending;
 }
@@ -236,7 +246,8 @@ void give_up(Mount& mount, const JournalledRequest& request, const Error& why) {
   mount.site().events().error(request.path, mount.journal().give_up(request, why));
 }
 
-Async<void> send_again(Mount& mount, std::shared_ptr<JournalledRequest> request) {
+Async<void> send_again(Mount& mount, OperationPtr op, std::shared_ptr<JournalledRequest> request) {
+  PLAYFS_AWAIT_CHECK(check_once(mount, op, request));
   auto sending = send(mount, request);
   auto sent = co_await sending;
   if (!sent) co_return fail(std::move(sent).error());
@@ -290,7 +301,7 @@ void resume(Mount& mount, const std::shared_ptr<Resumed>& left) {
   op->note(kRecorded);  // by `sent`
   drive<void>(
       mount, Counted::write, std::move(op),
-      as_attempt([&mount, request](const OperationPtr&) { return send_again(mount, request); }),
+      as_attempt([&mount, request](const OperationPtr& by) { return send_again(mount, by, request); }),
       [request] { return request->path; }, Reply<void>(std::move(sent)));
 }
 

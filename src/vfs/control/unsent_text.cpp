@@ -33,7 +33,10 @@ Unsent keep_unsent(const std::string& directory, const JournalledRequest& reques
   Status kept = make_private_directory(directory);
   if (kept) kept = write_file_atomically(path, text);
   const std::string look = "see whether it has arrived; else ";
-  if (kept) {
+  // Only what is refused here, before it is sent, has this code and says so.
+  if (why.code == ErrorCode::already_exists) {
+    why.message += kept ? "; its text is in " + path : "; its text is " + text;
+  } else if (kept) {
     why.message += "; nobody knows whether it arrived, and its text is in " + path;
     why.hint = look + "send it, at the top of the mount: cat " + shell_word(path) + " > " + shell_word(unsent.path);
   } else {

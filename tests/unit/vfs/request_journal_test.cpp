@@ -211,6 +211,39 @@ TEST_F(RequestJournalTest, WhatAnEarlierVersionLeftIsSentByWhoRepeatsItOnly) {
   EXPECT_TRUE(journal->may_be_sent(of_bob.requests[0]));
 }
 
+TEST_F(RequestJournalTest, WhetherARequestMayHaveBeenSentOutlivesItsMount) {
+  auto journal = open();
+  auto checked = journal->begin("agents/new", hello(), 1).value();
+  const auto unchecked = journal->begin("agents/new", hello(), 2).value();
+  checked.is_checked = true;
+  ASSERT_TRUE(journal->record(checked));
+  auto left = left_to_the_next(journal).requests;
+  ASSERT_THAT(left, SizeIs(2));
+  EXPECT_TRUE(left[0].is_checked);
+  EXPECT_FALSE(left[1].is_checked);
+
+  // Its writer repeats it while it is resumed: whatever one of them finds holds for both.
+  journal->end(left[0]);
+  const auto answered = journal->begin("agents/new", hello(), 3).value();
+  EXPECT_EQ(answered.steps[0].key, unchecked.steps[0].key);
+  EXPECT_FALSE(journal->is_checked(answered));
+  left[1].is_checked = true;
+  ASSERT_TRUE(journal->record(left[1]));
+  EXPECT_TRUE(journal->is_checked(answered));
+  journal->end(left[1]);
+  EXPECT_TRUE(journal->is_checked(answered)) << "it has just been answered";
+
+  const auto old = journal->begin("agents/new", {{"agents", {{"handle", "zoe"}}}}).value();
+  std::string text = read_file(file_of(old.name), 1 << 20).value();
+  const std::string field = R"("checked":false,)";
+  ASSERT_THAT(text, HasSubstr(field));
+  text.erase(text.find(field), field.size());
+  std::ofstream(file_of(old.name)) << text;
+  left = left_to_the_next(journal).requests;
+  ASSERT_THAT(left, SizeIs(1));
+  EXPECT_TRUE(left[0].is_checked) << "an earlier version has perhaps sent it";
+}
+
 TEST_F(RequestJournalTest, IsBounded) {
   auto journal = open();
   auto told = journal->begin("threads/t/reply", hello()).value();
