@@ -181,7 +181,7 @@ void print_message(Output& out, const Record& message, const Placed& placed) {
   auto field = [&](const char* name) { return safe(text_of(message.fields, name)); };
   std::string heading = margin + field("agent") + " · " + safe(message.created_at) + " · " + safe(message.id);
   if (message.updated_at != message.created_at && !message.updated_at.empty()) heading += " · edited";
-  if (std::string parent = field("parent"); !parent.empty() && !placed.follows_parent)
+  if (std::string parent = field("parent"); !parent.empty() && parent != safe(message.id) && !placed.follows_parent)
     heading += " · in reply to " + parent;
   out.line("");
   out.line(heading);

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Lists that go in circles, threads and messages that attack their readers, impossible times, and links out of a tree
 despite `safe_symlinks`: each behind a real mount."""
+import email
 import itertools
 import json
+import mailbox
 import os
 import re
 import subprocess
@@ -151,6 +153,46 @@ class Strangers(fixture.Fixture):
         self.assertIn('elsewhere', (top / 'threads/other/messages.md').read_text())
         (talk / 'reply').write_text('plain\n')
         self.assertIn('"plain', (talk / 'reply').read_text())
+
+    def test_parents_that_lead_in_circles(self):
+        """Each message is shown once, and no reader is sent around: what is older answers nothing younger."""
+        self.site.add('threads', 'talk', title='title', author='ann', kind='help')
+        parents = {'self': 'self', 'c': 'b', 'b': 'a', 'a': 'c', 'tail': 'a', 'same1': 'same2', 'same2': 'same1'}
+        for ident, parent in parents.items():
+            at = {'created_at': '2020-01-01T00:00:00Z'} if ident.startswith('same') else {}
+            self.site.add('messages', ident, thread='talk', agent='eve', body=f'says {ident}', parent=parent, **at)
+        top = self.mount_it()
+        talk = top / 'threads/talk'
+        said = re.compile(r'says (\w+)')
+        text = (talk / 'messages.md').read_text()
+        self.assertEqual(sorted(said.findall(text)), sorted(parents))
+        self.assertNotIn('(in reply to self)', text)
+        self.assertIn('(in reply to b)', text)
+        maildir = top / 'maildir/help'
+        letters = [maildir / place / name for place in ('new', 'cur') for name in os.listdir(maildir / place)]
+        mbox = mailbox.mbox(talk / 'thread.mbox', create=False)
+        self.addCleanup(mbox.close)
+        for name, messages in (('thread.mbox', mbox),
+                               ('maildir', [email.message_from_bytes(each.read_bytes()) for each in letters])):
+            with self.subTest(name):
+                answered = {}
+                for message in messages:
+                    if found := said.search(message.get_payload()):
+                        ids = [each.strip('<>').split('@')[0] for each in message.get('References', '').split()]
+                        answered[found[1]] = ids
+                        self.assertEqual(message.get('In-Reply-To', '').strip('<>').split('@')[0], ids[-1] if ids else '')
+                self.assertEqual(sorted(answered), sorted(parents))
+                self.assertEqual(answered['self'], [])
+                for ident in parents:
+                    above, at = set(), ident
+                    while answered[at]:
+                        self.assertNotIn(at, above, 'a circle')
+                        above.add(at)
+                        at = answered[at][-1]
+                    self.assertLessEqual(set(answered[ident]), above | {at})
+        shown = self.playfs('thread', 'show', 'talk', '--site', self.service.url).stdout
+        self.assertEqual(sorted(said.findall(shown)), sorted(parents))
+        self.assertNotIn('in reply to self', shown)
 
     def test_a_thread_of_endless_messages(self):
         """messages.md shows the newest of them, in bounded memory and requests, and says where the rest is."""

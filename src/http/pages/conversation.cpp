@@ -20,6 +20,7 @@ std::vector<Reply> arrange(const std::vector<Record>& newest_first) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     replies[i].message = messages[i];
     replies[i].parent = text_field(messages[i]->fields, "parent");
+    if (replies[i].parent == messages[i]->id) replies[i].parent.clear();
     auto found = places.find(replies[i].parent);
     // Only messages before this one have a place yet.
     std::size_t parent = found == places.end() ? kNone : found->second;

@@ -222,7 +222,7 @@ std::string messages_text(const Record& thread, std::span<const content::RecordP
   auto append = [&](const Record& record, std::string_view body) {
     text += "\n**" + escape_for_terminal(text_field(record.fields, "agent")) + "** · " +
             escape_for_terminal(record.created_at) + " · " + escape_for_terminal(record.id) + "\n";
-    if (std::string parent = text_field(record.fields, "parent"); !parent.empty()) {
+    if (std::string parent = text_field(record.fields, "parent"); !parent.empty() && parent != record.id) {
       text += "(in reply to " + escape_for_terminal(parent) + ")\n";
     }
     if (!body.empty()) text += "\n" + quoted(escape_for_terminal(body, true));

@@ -13,9 +13,11 @@
 namespace playfs::vfs {
 namespace {
 
-constexpr std::size_t kMostParents = 20'000, kMostTold = 100'000, kMostRecent = 32;
+constexpr std::size_t kMostAncestorsKnown = 20'000, kMostTold = 100'000, kMostRecent = 32;
 /// Longer texts are rendered for each read.
 constexpr std::size_t kLongestRecent = 64 << 10;
+
+WallTime time_of(const Record& record) { return parse_iso8601(record.created_at).value_or(WallTime{}); }
 
 std::uint64_t digest_of(std::string_view text) { return std::hash<ContentHash>{}(ContentHash::of(text)); }
 
@@ -30,21 +32,21 @@ LetterTexts::Told LetterTexts::told_of(const std::string& text) { return {text.s
 
 void LetterTexts::forget() {
   MutexLock lock(mutex_);
-  parents_.clear();
+  ancestors_.clear();
   told_.clear();
   recent_.clear();
 }
 
-std::string LetterTexts::known_parent(const std::string& id) {
+std::optional<LetterTexts::Ancestor> LetterTexts::ancestor(const std::string& id) {
   {
     MutexLock lock(mutex_);
-    if (auto found = parents_.find(id); found != parents_.end()) return found->second;
+    if (auto found = ancestors_.find(id); found != ancestors_.end()) return found->second;
   }
   const auto part = mount_.site().known_part("messages", id, letter_of_record, content::Reads::ordinary).part;
-  if (!part) return {};
+  if (!part) return std::nullopt;
   MutexLock lock(mutex_);
-  if (parents_.size() >= kMostParents) parents_.clear();
-  return parents_.insert_or_assign(id, parent_of(part->record)).first->second;
+  if (ancestors_.size() >= kMostAncestorsKnown) ancestors_.clear();
+  return ancestors_.insert_or_assign(id, Ancestor{time_of(part->record), parent_of(part->record)}).first->second;
 }
 
 mail::Letter LetterTexts::letter_of(const Record& record, const LetterContext& context,
@@ -52,11 +54,15 @@ mail::Letter LetterTexts::letter_of(const Record& record, const LetterContext& c
   const std::string thread = text_field(record.fields, "thread");
   std::vector<std::string> ids;
   std::string id = parent_of(record);
-  while (!id.empty() && ids.size() < kMostAncestors) {
-    const bool is_repeated = id == record.id || std::find(ids.begin(), ids.end(), id) != ids.end();
-    if (is_repeated || !is_of_thread(id, thread)) break;
+  // Only what is older: messages can be edited, and so lead in a circle, of which no mail program should find an end.
+  std::pair below(time_of(record), record.id);
+  while (!id.empty() && ids.size() < kMostAncestors && is_of_thread(id, thread)) {
+    const std::optional<Ancestor> known = ancestor(id);
+    const std::pair at(known ? known->created_at : WallTime{}, id);
+    if (at >= below) break;
     ids.push_back(id);
-    id = known_parent(id);
+    below = at;
+    id = known ? known->parent : std::string();
   }
   std::reverse(ids.begin(), ids.end());
   return letter(record, context, std::move(ids));

@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -55,15 +56,20 @@ class LetterTexts {
   void forget() PLAYFS_EXCLUDES(mutex_);
 
  private:
-  /// The parent of a message if it is known locally. Anybody can name any id as a parent, so none is requested.
-  [[nodiscard]] std::string known_parent(const std::string& id) PLAYFS_EXCLUDES(mutex_);
+  struct Ancestor {
+    WallTime created_at;
+    std::string parent;
+  };
+  /// A message that another one answers, as far as it is here: anybody can name any id as a parent, so none is
+  /// requested.
+  [[nodiscard]] std::optional<Ancestor> ancestor(const std::string& id) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] mail::Letter letter_of(const Record& record, const LetterContext& context,
                                        const IsOfThread& is_of_thread) PLAYFS_EXCLUDES(mutex_);
   void keep(std::uint64_t key, const TextPtr& text) PLAYFS_EXCLUDES(mutex_);
 
   Mount& mount_;
   Mutex mutex_;
-  std::unordered_map<std::string, std::string> parents_ PLAYFS_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Ancestor> ancestors_ PLAYFS_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, Told> told_ PLAYFS_GUARDED_BY(mutex_);  ///< by the version's key
   /// The latest texts, for the read that follows a lookup.
   std::deque<std::pair<std::uint64_t, TextPtr>> recent_ PLAYFS_GUARDED_BY(mutex_);
