@@ -474,6 +474,14 @@ bool RecordIndex::State::replace(const std::string& site, const std::string& col
   return done && is_ours;
 }
 
+bool RecordIndex::outdate_lists(const std::string& site) {
+  return state_->write([&](RecordDatabase& on) -> Status {
+    PLAYFS_TRY(Statement outdate,
+               on.database.prepare("UPDATE whole_lists SET records = -1, version = version + 1 WHERE site = ?"));
+    return outdate.bind(1, site).run();
+  });
+}
+
 std::uint64_t RecordIndex::list_rows_read() const { return state_->reading.list_rows_read(); }
 
 std::optional<Error> RecordIndex::trouble() const {

@@ -119,6 +119,9 @@ class RecordIndex {
   /// Replaces the list by this one. False if it could not be stored, or another process is replacing it, too.
   bool replace_list(const std::string& site, const std::string& collection, std::span<const ListedRecord> records,
                     bool goes_on = false);
+  /// The site's lists count as incomplete from now on. When their records took their names stays known until they are
+  /// replaced. False if that could not be stored.
+  [[nodiscard]] bool outdate_lists(const std::string& site);
   /// How many rows of lists were read so far.
   [[nodiscard]] std::uint64_t list_rows_read() const;
 

@@ -93,6 +93,7 @@ void Lists::update(const std::string& collection, const CancelToken& cancel, Cal
 
 void Lists::start_reading(const std::string& collection, int again, int waits) {
   auto start = context_.guarded([this, collection, again, waits] {
+    outdate_disk();
     bool is_outdated = false, is_locked = false;
     {
       MutexLock lock(mutex_);

@@ -53,6 +53,9 @@ class Lists {
   void heard(const wire::Change& change);
   /// Events may have been missed: notifies the listeners of lists that nobody follows. Call bring_up(), too.
   void missed();
+  /// The lists are of another service, or of this one before it was restored from a copy: each is read anew when it is
+  /// needed. Call missed() and bring_up(), too.
+  void outdate();
   /// Reads the lists that are followed and known to be outdated, each once at a time.
   void bring_up();
   /// Whether the known list has all records; otherwise older ones exist.
@@ -206,6 +209,8 @@ class Lists {
   [[nodiscard]] static std::set<std::string> outdated(const AllGiven& given, std::span<const Listed> list);
 
   void bring_up(const std::string& collection);
+  /// Makes lists on disk unusable, if the service has become another one since.
+  void outdate_disk();
   /// Whether the list shows the record as it is after the change.
   [[nodiscard]] static bool has_already(const List& list, const wire::Change& change);
   /// Whether we created something after this reading was requested, so that only the next one can show its place.
@@ -258,6 +263,8 @@ class Lists {
   Mutex mutex_;
   std::unordered_map<std::string, List> lists_ PLAYFS_GUARDED_BY(mutex_);
   std::uint64_t events_ PLAYFS_GUARDED_BY(mutex_) = 0;
+  /// The lists on disk are those of the service as it was before it became another one.
+  bool is_disk_outdated_ PLAYFS_GUARDED_BY(mutex_) = false;
   std::vector<std::shared_ptr<const Changed>> changed_ PLAYFS_GUARDED_BY(mutex_);
 };
 

@@ -9,7 +9,7 @@
 namespace playfs::content {
 
 namespace {
-/// Owners whose parts others have, and nobody here.
+/// Owners whose parts were given out and are not cached any more.
 constexpr std::size_t kMostLetGo = 10'000;
 /// How often a part is read again because the list changes meanwhile.
 constexpr int kMostReadAgain = 3;
@@ -86,6 +86,7 @@ Status Lists::load(const std::string& collection) {
   {
     MutexLock lock(mutex_);
     if (auto found = lists_.find(collection); found != lists_.end() && found->second.read) return {};
+    if (is_disk_outdated_) return fail(ErrorCode::not_found, "what is stored is of another service");
   }
   const std::size_t all = context_.options.list_bytes, most = is_nameless(collection) ? std::min(kPart, all) : all;
   PLAYFS_TRY(std::vector<Listed> stored, context_.records.list(context_.site, collection, most));
@@ -231,7 +232,7 @@ ListPtr Lists::of_as_read(const std::string& collection, const std::string& owne
     // Another process may have replaced what is on disk.
     if (!of && !is_busy && list.read == all) list.forget();
     if (!of) return nullptr;
-    // What somebody is given is known here, or nobody tells them when it changes.
+    // Only of parts that are known here listeners can learn that they have changed.
     if (list.changes != changes && times < kMostReadAgain) continue;
     if (list.changes == changes) evicted = list.keep(owner, *of);
     else list.let_go_of(owner);

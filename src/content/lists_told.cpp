@@ -109,4 +109,27 @@ void Lists::missed() {
   for (const std::string& collection : collections) tell(collection, kAny);
 }
 
+void Lists::outdate() {
+  {
+    MutexLock lock(mutex_);
+    is_disk_outdated_ = true;
+    for (auto& [collection, list] : lists_) {
+      list.is_outdated = true;
+      list.asked_at.reset();
+    }
+  }
+  outdate_disk();
+}
+
+void Lists::outdate_disk() {
+  {
+    MutexLock lock(mutex_);
+    if (!is_disk_outdated_) return;
+  }
+  // Until it works, nothing is loaded, and each reading tries again.
+  if (!context_.records.outdate_lists(context_.site)) return;
+  MutexLock lock(mutex_);
+  is_disk_outdated_ = false;
+}
+
 }  // namespace playfs::content

@@ -23,7 +23,7 @@ std::string_view kind_of(std::string_view collection) {
 void News::use(Random& random) {
   remote::EventListener listener;
   listener.changed = [this](std::vector<wire::Change> changes) { heard(std::move(changes)); };
-  listener.reset = [this] { reset(); };
+  listener.reset = [this](remote::Reset why) { reset(why); };
   listener.up = [this](bool is_up) { up(is_up); };
   listener.gave_up = [this](const Error& error) { context_.events.error(context_.site, error); };
   stream_ = std::make_unique<remote::EventStream>(context_.client, context_.executor, context_.clock, random,
@@ -54,12 +54,13 @@ void News::heard(std::vector<wire::Change> changes) {
   handle_soon();
 }
 
-void News::reset() {
+void News::reset(remote::Reset why) {
   context_.live.begin_anew();
   {
     MutexLock lock(mutex_);
     waiting_.clear();
     is_reset_ = true;
+    is_another_ = is_another_ || why == remote::Reset::another;
   }
   handle_soon();
 }
@@ -85,17 +86,22 @@ void News::handle_soon() {
 void News::handle() {
   for (;;) {
     std::vector<wire::Change> changes;
-    bool is_reset = false, is_up = false;
+    bool is_reset = false, is_another = false, is_up = false;
     {
       MutexLock lock(mutex_);
       changes.swap(waiting_);
       is_reset = std::exchange(is_reset_, false);
+      is_another = std::exchange(is_another_, false);
       is_up = std::exchange(is_up_, false);
       is_handling_ = is_reset || is_up || !changes.empty();
       if (!is_handling_) return;
     }
     // What was requested while there were no events is requested again, if somebody shows it.
     std::set<ProjectId> projects = is_reset || is_up ? heads_.followed() : std::set<ProjectId>();
+    if (is_another) {
+      lists_.outdate();
+      context_.events.event("reset", {{"site", context_.site}});
+    }
     if (is_reset) {
       revisions_.forget_absent();
       lists_.missed();

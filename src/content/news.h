@@ -46,7 +46,7 @@ class News {
   static constexpr std::size_t kMostWaiting = 10'000;
 
   void heard(std::vector<wire::Change> changes) PLAYFS_EXCLUDES(mutex_);
-  void reset() PLAYFS_EXCLUDES(mutex_);
+  void reset(remote::Reset why) PLAYFS_EXCLUDES(mutex_);
   void up(bool is_up) PLAYFS_EXCLUDES(mutex_);
   void handle_soon();
   void handle() PLAYFS_EXCLUDES(mutex_);
@@ -63,8 +63,9 @@ class News {
   std::unique_ptr<remote::EventStream> stream_;
   Mutex mutex_;
   std::vector<wire::Change> waiting_ PLAYFS_GUARDED_BY(mutex_);
-  bool is_reset_ PLAYFS_GUARDED_BY(mutex_) = false;  ///< before those that are waiting
-  bool is_up_ PLAYFS_GUARDED_BY(mutex_) = false;     ///< a connection has begun
+  bool is_reset_ PLAYFS_GUARDED_BY(mutex_) = false;    ///< before those that are waiting
+  bool is_another_ PLAYFS_GUARDED_BY(mutex_) = false;  ///< the service is another one
+  bool is_up_ PLAYFS_GUARDED_BY(mutex_) = false;       ///< a connection has begun
   bool is_handling_ PLAYFS_GUARDED_BY(mutex_) = false;
   std::vector<std::shared_ptr<const RecordChanged>> listeners_ PLAYFS_GUARDED_BY(mutex_);
 };

@@ -38,7 +38,7 @@ EventFeed::News EventFeed::take(std::string_view piece) {
   // Nobody knows what an event said that was too large.
   if (const std::uint64_t more = parser_.dropped() - dropped; more > 0) {
     news.nonsense += more;
-    news.is_reset = has_begun_;
+    news.is_missed = has_begun_;
   }
   return news;
 }

@@ -35,7 +35,8 @@ class EventFeed {
   /// What a piece has brought.
   struct News {
     bool begins = false;                ///< the site has said from where it tells
-    bool is_reset = false;              ///< whatever was known before may have changed
+    bool is_reset = false;              ///< the site does not know the position that it was asked for, or gave out
+    bool is_missed = false;             ///< an event was too large to be read
     std::vector<wire::Change> changes;  ///< after that
     std::uint64_t nonsense = 0;
   };

@@ -162,8 +162,11 @@ class EventStream::Core : public std::enable_shared_from_this<Core> {
       connection.misbehaviour = std::move(*wrong);
       return false;
     }
-    const bool is_reset = news.is_reset || (news.begins && !connection.resumes);
-    if (is_reset) listener_.reset();
+    // A client without a position has nothing that could be of another site, unless its position was just refused.
+    const bool was_refused = news.begins && take_refused_position();
+    const bool is_another = was_refused || (news.is_reset && (connection.resumes || !news.begins));
+    if (is_another || news.is_reset || news.is_missed || (news.begins && !connection.resumes))
+      listener_.reset(is_another ? Reset::another : Reset::missed);
     if (news.begins) {
       {
         MutexLock lock(mutex_);
@@ -178,6 +181,11 @@ class EventStream::Core : public std::enable_shared_from_this<Core> {
       cursor_ = connection.feed.cursor();
     }
     return true;
+  }
+
+  bool take_refused_position() {
+    MutexLock lock(mutex_);
+    return std::exchange(is_position_refused_, false);
   }
 
   void ended(const Connection& connection, const Status& status) {
@@ -201,6 +209,7 @@ class EventStream::Core : public std::enable_shared_from_this<Core> {
     if (error.http_status == 400 && resumed) {
       MutexLock lock(mutex_);
       cursor_.clear();
+      is_position_refused_ = true;
     } else if (error.http_status < 500 && error.code != ErrorCode::rate_limited) {
       return wait(Phase::absent, options_.ask_again, error.message);
     }
@@ -278,6 +287,7 @@ class EventStream::Core : public std::enable_shared_from_this<Core> {
   std::string why_not_ PLAYFS_GUARDED_BY(mutex_) = "not used yet";
   std::string path_ PLAYFS_GUARDED_BY(mutex_);    ///< empty: not known
   std::string cursor_ PLAYFS_GUARDED_BY(mutex_);  ///< empty: none, changes are told from now on
+  bool is_position_refused_ PLAYFS_GUARDED_BY(mutex_) = false;
   std::optional<milliseconds> retry_ PLAYFS_GUARDED_BY(mutex_);
   int failures_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< since the last good connection
   std::uint64_t waits_ PLAYFS_GUARDED_BY(mutex_) = 0;

@@ -17,11 +17,16 @@
 
 namespace playfs::remote {
 
+/// Why anything may have changed.
+enum class Reset {
+  missed,  ///< events were missed
+  another  ///< the site does not know the position of the last event: it is another one, or was restored from a copy
+};
+
 /// What is told, in order.
 struct EventListener {
   std::function<void(std::vector<wire::Change>)> changed;
-  /// Anything may have changed: events were missed, or the site is another one.
-  std::function<void()> reset;
+  std::function<void(Reset)> reset;
   /// Whether changes are told from now on. After a reconnection, those missed meanwhile follow.
   std::function<void(bool)> up;
   /// Once each time the events of the site are given up for a while.

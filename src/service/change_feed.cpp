@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <list>
 #include <map>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "base/mutex.h"
 #include "model/json.h"
 #include "service/collections.h"
+#include "service/stored_time.h"
 #include "wire/json.h"
 
 namespace playfs::service {
@@ -27,26 +29,55 @@ constexpr std::size_t kLargestText = 64 * 1024;
 constexpr std::size_t kPagesAtOnce = 16;
 constexpr std::chrono::minutes kBetweenComplaints{1};
 constexpr std::size_t kLongestSiteId = 64;
+constexpr std::int64_t kLatestTime = std::numeric_limits<std::int64_t>::max() / 1'000;
+/// Servers on one store have clocks of their own.
+constexpr std::chrono::minutes kClocksDiffer{1};
 
 }  // namespace
 
-std::string print_change_cursor(std::string_view site_id, Position number) {
-  return std::string(site_id) + '.' + std::to_string(number);
+std::string print_change_cursor(const ChangeCursor& cursor) {
+  std::string text = cursor.site_id + '.' + std::to_string(cursor.number);
+  if (cursor.changed_at) text += '.' + std::to_string(to_column(*cursor.changed_at));
+  return text;
 }
 
 std::optional<ChangeCursor> parse_change_cursor(std::string_view text) {
   const auto dot = text.find('.');
   if (dot == std::string_view::npos || dot == 0 || dot > kLongestSiteId) return std::nullopt;
-  const std::string_view site = text.substr(0, dot);
-  const std::string_view digits = text.substr(dot + 1);
-  const bool is_plain = std::all_of(
-      site.begin(), site.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
-  Position number = 0;
-  const char* end = digits.data() + digits.size();
-  auto [stop, error] = std::from_chars(digits.data(), end, number);
-  if (!is_plain || error != std::errc() || stop != end || number < 0) return std::nullopt;
-  if (print_change_cursor(site, number) != text) return std::nullopt;
-  return ChangeCursor{std::string(site), number};
+  ChangeCursor cursor{std::string(text.substr(0, dot))};
+  const bool is_plain = std::all_of(cursor.site_id.begin(), cursor.site_id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data() + dot + 1, end, cursor.number);
+  if (!is_plain || error != std::errc() || cursor.number < 0) return std::nullopt;
+  if (stop != end) {
+    std::int64_t time = 0;
+    if (std::from_chars(stop + 1, end, time).ec != std::errc()) return std::nullopt;
+    if (time < 0 || time > kLatestTime) return std::nullopt;
+    cursor.changed_at = from_column(time);
+  }
+  if (print_change_cursor(cursor) != text) return std::nullopt;
+  return cursor;
+}
+
+Result<ChangeCursor> newest_cursor(Store& store) {
+  PLAYFS_TRY(const auto newest, store.last_change(kNewest));
+  if (!newest) return ChangeCursor{store.site_id()};
+  return ChangeCursor{store.site_id(), newest->number, newest->updated_at};
+}
+
+Result<bool> is_known(Store& store, const ChangeCursor& cursor) {
+  if (cursor.site_id != store.site_id()) return false;
+  PLAYFS_TRY(const Position newest, store.newest_change());
+  if (cursor.number > newest) return false;
+  if (!cursor.changed_at) return true;
+  PLAYFS_TRY(const auto last, store.last_change(cursor.number));
+  // A record that has changed again has only the later number.
+  if (!last) return true;
+  if (last->number == cursor.number) return last->updated_at == *cursor.changed_at;
+  return last->updated_at.nanoseconds - cursor.changed_at->nanoseconds <=
+         std::chrono::nanoseconds(kClocksDiffer).count();
 }
 
 std::string print_change(std::string_view site_id, const Change& change) {
@@ -55,8 +86,12 @@ std::string print_change(std::string_view site_id, const Change& change) {
   const Collection* collection = find_collection(change.collection);
   if (collection && !change.belongs_to.empty()) data.append(std::string(collection->belongs_by), change.belongs_to);
   // JSON has no line breaks, so a field takes one line.
-  return "id: " + print_change_cursor(site_id, change.number) +
+  return "id: " + print_change_cursor({std::string(site_id), change.number, change.updated_at}) +
          "\nevent: change\ndata: " + wire::to_text(Json(std::move(data))) + "\n\n";
+}
+
+std::string print_reset(const ChangeCursor& cursor) {
+  return "id: " + print_change_cursor(cursor) + "\nevent: reset\ndata: {}\n\n";
 }
 
 struct ChangeFeed::Subscriber {
@@ -87,6 +122,8 @@ struct ChangeFeed::State {
   Result<bool> serve_all();
   /// Finds the subscribers whose next text is there (by position), and those that are due a heartbeat.
   void collect(std::map<Position, Subscribers>& behind, Subscribers& silent);
+  /// Resets subscribers that are ahead of the store.
+  Status reset_those_ahead();
   Status serve(Position position, const Subscribers& group);
   void give(const Subscribers& group, const Text& text, std::optional<Position> end);
 
@@ -139,6 +176,7 @@ Result<bool> ChangeFeed::State::serve_all() {
     MutexLock lock(mutex);
     newest = last_number;
   }
+  PLAYFS_CHECK(reset_those_ahead());
   std::map<Position, Subscribers> behind;
   Subscribers silent;
   collect(behind, silent);
@@ -171,6 +209,21 @@ void ChangeFeed::State::collect(std::map<Position, Subscribers>& behind, Subscri
     if (each->position < newest) behind[each->position].push_back(each);
     else if (now - each->last >= timing.heartbeat) silent.push_back(each);
   }
+}
+
+Status ChangeFeed::State::reset_those_ahead() {
+  Subscribers ahead;
+  {
+    MutexLock lock(mutex);
+    for (const auto& each : subscribers)
+      if (each->wants_more && each->position > newest) ahead.push_back(each);
+  }
+  if (ahead.empty()) return {};
+  // New subscribers may have a number that this thread has not read yet. It alone changes positions.
+  PLAYFS_TRY(const ChangeCursor now, newest_cursor(store));
+  std::erase_if(ahead, [&](const auto& each) { return each->position <= now.number; });
+  give(ahead, std::make_shared<const std::string>(print_reset(now)), now.number);
+  return {};
 }
 
 Status ChangeFeed::State::serve(Position position, const Subscribers& group) {
@@ -211,7 +264,7 @@ ChangeFeed::Subscription::~Subscription() {
 void ChangeFeed::Subscription::more() {
   MutexLock lock(state_->mutex);
   subscriber_->wants_more = true;
-  if (subscriber_->position < state_->newest) state_->wake();
+  if (subscriber_->position != state_->newest) state_->wake();
 }
 
 ChangeFeed::ChangeFeed(Store& store, Timing timing) : state_(std::make_shared<State>(store, timing)) {

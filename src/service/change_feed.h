@@ -3,7 +3,8 @@
 // One thread looks for changes: at once when this process has written, ten times a second for other processes' writes,
 // and not at all while nobody is subscribed. It reads and formats what is new once, for all subscribers at the same
 // position. A subscriber that falls behind costs no memory, only its position: it gets the rest from the store, one
-// page after another. Thread-safe.
+// page after another. A subscriber that is ahead of the store, because that was restored
+// from a copy, gets a reset. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -23,13 +24,23 @@ namespace playfs::service {
 struct ChangeCursor {
   std::string site_id;
   Position number = 0;
+  /// When the change of that number was made. A store that was restored from a copy gives numbers again, but not with
+  /// the same times. nullopt: nothing has changed yet, or an earlier version printed the cursor.
+  std::optional<WallTime> changed_at = {};
 };
-std::string print_change_cursor(std::string_view site_id, Position number);
+std::string print_change_cursor(const ChangeCursor& cursor);
 /// nullopt for anything that print_change_cursor cannot have printed, for whatever site.
 std::optional<ChangeCursor> parse_change_cursor(std::string_view text);
 
+/// The place after the newest change.
+Result<ChangeCursor> newest_cursor(Store& store);
+/// Whether the store has given out the cursor, and was not restored from an earlier copy since.
+Result<bool> is_known(Store& store, const ChangeCursor& cursor);
+
 /// A change as a Server-Sent Event.
 std::string print_change(std::string_view site_id, const Change& change);
+/// An event that makes clients forget what they know; they go on from this place.
+std::string print_reset(const ChangeCursor& cursor);
 
 class ChangeFeed {
  public:

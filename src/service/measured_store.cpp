@@ -79,6 +79,10 @@ Result<std::vector<Change>> MeasuredStore::changes(Position after, std::size_t l
   return measured(StoreTimes::changes, [&] { return store_.changes(after, limit); });
 }
 
+Result<std::optional<Change>> MeasuredStore::last_change(Position most) {
+  return measured(StoreTimes::changes, [&] { return store_.last_change(most); });
+}
+
 Result<Position> MeasuredStore::newest_change() {
   return measured(StoreTimes::changes, [&] { return store_.newest_change(); });
 }

@@ -26,8 +26,11 @@ constexpr const char* kPageOfParts =
     "SELECT " PLAYFS_POSTGRES_RECORD
     " FROM records WHERE collection = $1 AND belongs_to = $4 AND position < $2 ORDER BY position DESC LIMIT $3";
 constexpr const char* kNewestChange = "SELECT changed FROM site";
+#define PLAYFS_POSTGRES_CHANGE "changed, collection, id, updated_at, belongs_to"
 constexpr const char* kChanges =
-    "SELECT changed, collection, id, updated_at, belongs_to FROM records WHERE changed > $1 ORDER BY changed LIMIT $2";
+    "SELECT " PLAYFS_POSTGRES_CHANGE " FROM records WHERE changed > $1 ORDER BY changed LIMIT $2";
+constexpr const char* kLastChange =
+    "SELECT " PLAYFS_POSTGRES_CHANGE " FROM records WHERE changed <= $1 ORDER BY changed DESC LIMIT 1";
 
 // The record is locked before the site's row, as in each write. $3 is the number of changes: 1, or 0 for a file chunk.
 constexpr const char* kLockRecord = "SELECT position FROM records WHERE id = $1 AND collection = $2 FOR UPDATE";
@@ -40,6 +43,11 @@ constexpr const char* kSetStatus =
     " RETURNING records.position, records.id, records.created_at, updated_at, status, owner, fields";
 
 constexpr std::chrono::seconds kTrialLimit{3};
+
+Change change_of_row(const PostgresRows& rows, int row) {
+  return {rows.integer(row, 0), rows.string(row, 1), rows.string(row, 2), from_column(rows.integer(row, 3)),
+          rows.string(row, 4)};
+}
 
 /// From rows of which the last, if there are more than `limit`, only says that there is another page.
 Page page_of(const PostgresRows& rows, std::size_t limit) {
@@ -151,10 +159,14 @@ Result<std::vector<Change>> PostgresStore::changes(Position after, std::size_t l
   PLAYFS_TRY(auto rows,
              readers_->run({kChanges, Parameters().integer(after).integer(static_cast<std::int64_t>(limit))}));
   std::vector<Change> changes;
-  for (int row = 0; row < rows.count(); ++row)
-    changes.push_back({rows.integer(row, 0), rows.string(row, 1), rows.string(row, 2),
-                       from_column(rows.integer(row, 3)), rows.string(row, 4)});
+  for (int row = 0; row < rows.count(); ++row) changes.push_back(change_of_row(rows, row));
   return changes;
+}
+
+Result<std::optional<Change>> PostgresStore::last_change(Position most) {
+  PLAYFS_TRY(auto rows, readers_->run({kLastChange, Parameters().integer(most)}));
+  if (rows.empty()) return std::nullopt;
+  return change_of_row(rows, 0);
 }
 
 Result<Position> PostgresStore::newest_change() {

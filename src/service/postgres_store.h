@@ -40,6 +40,7 @@ class PostgresStore final : public SiteStore {
   Result<StoredRecord> set_status(std::string_view collection, std::string_view id, std::string_view status) override;
   Status try_to_write() override;
   Result<std::vector<Change>> changes(Position after, std::size_t limit) override;
+  Result<std::optional<Change>> last_change(Position most) override;
   Result<Position> newest_change() override;
   [[nodiscard]] const std::string& site_id() const override { return site_id_; }
 

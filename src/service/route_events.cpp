@@ -28,20 +28,23 @@ Watch Service::begin_watch(const Target& target, const HttpRequest& request) con
                        request),
               std::nullopt};
   }
-  auto newest = store_.newest_change();
-  if (!newest) return {readable(fail(std::move(newest).error()), request), std::nullopt};
-  // A number above the newest comes from a later state of this store: it was restored from a backup since.
-  const bool is_known = !cursor || (cursor->site_id == store_.site_id() && cursor->number <= *newest);
-  const Position after = cursor && is_known ? cursor->number : *newest;
+  auto is_known = cursor ? service::is_known(store_, *cursor) : Result<bool>(true);
+  if (!is_known) return {readable(fail(std::move(is_known).error()), request), std::nullopt};
+  if (!cursor || !*is_known) {
+    auto newest = newest_cursor(store_);
+    if (!newest) return {readable(fail(std::move(newest).error()), request), std::nullopt};
+    cursor = *std::move(newest);
+  }
 
   HttpResponse response;
   response.status = 200;
   // The last header is for proxies like nginx, which would hold the events back.
   response.headers = {
       {"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
-  response.body = "retry: 1000\nid: " + print_change_cursor(store_.site_id(), after) +
-                  "\nevent: " + (is_known ? "hello" : "reset") + "\ndata: {}\n\n";
-  return {readable(std::move(response), request), after};
+  response.body = "retry: 1000\n";
+  if (*is_known) response.body += "id: " + print_change_cursor(*cursor) + "\nevent: hello\ndata: {}\n\n";
+  else response.body += print_reset(*cursor);
+  return {readable(std::move(response), request), cursor->number};
 }
 
 }  // namespace playfs::service

@@ -38,12 +38,20 @@ constexpr std::string_view kTryToWrite = "UPDATE site SET id = id";
 // so the highest never becomes lower.
 constexpr std::string_view kNewestChange =
     "SELECT changed FROM records WHERE changed IS NOT NULL ORDER BY changed DESC LIMIT 1";
+#define PLAYFS_CHANGE_COLUMNS "changed, collection, id, updated_at, belongs_to"
 constexpr std::string_view kChanges =
-    "SELECT changed, collection, id, updated_at, belongs_to FROM records WHERE changed > ?1 ORDER BY changed LIMIT ?2";
+    "SELECT " PLAYFS_CHANGE_COLUMNS " FROM records WHERE changed > ?1 ORDER BY changed LIMIT ?2";
+constexpr std::string_view kLastChange =
+    "SELECT " PLAYFS_CHANGE_COLUMNS " FROM records WHERE changed <= ?1 ORDER BY changed DESC LIMIT 1";
 
 StoredRecord record_of_row(const Statement& row) {
   return {std::string(row.text(1)), from_column(row.integer(2)), from_column(row.integer(3)),
           std::string(row.text(4)), std::string(row.text(5)),    std::string(row.text(6))};
+}
+
+Change change_of_row(const Statement& row) {
+  return {row.integer(0), std::string(row.text(1)), std::string(row.text(2)), from_column(row.integer(3)),
+          std::string(row.text(4))};
 }
 
 Result<std::optional<StoredRecord>> single_record(Statement& query) {
@@ -239,9 +247,16 @@ Result<std::vector<Change>> SqliteStore::changes(Position after, std::size_t lim
   for (;;) {
     PLAYFS_TRY(bool row, query->step());
     if (!row) return changes;
-    changes.push_back({query->integer(0), std::string(query->text(1)), std::string(query->text(2)),
-                       from_column(query->integer(3)), std::string(query->text(4))});
+    changes.push_back(change_of_row(*query));
   }
+}
+
+Result<std::optional<Change>> SqliteStore::last_change(Position most) {
+  PLAYFS_TRY(auto connection, connections_->read());
+  PLAYFS_TRY(auto query, connection->use(kLastChange));
+  PLAYFS_TRY(const bool row, query->bind(1, most).step());
+  if (!row) return std::nullopt;
+  return change_of_row(*query);
 }
 
 Result<Position> SqliteStore::newest_change() {

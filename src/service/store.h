@@ -127,6 +127,9 @@ class Store {
   /// chunks are left out: they are content, which nobody waits for.
   virtual Result<std::vector<Change>> changes(Position after, std::size_t limit) = 0;
 
+  /// The newest change whose number is no more than `most`; nullopt: there is none.
+  virtual Result<std::optional<Change>> last_change(Position most) = 0;
+
   /// The number of the newest change; 0: nothing has changed yet.
   virtual Result<Position> newest_change() = 0;
 

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import select
+import shutil
 import socket
 import sqlite3
 import threading
@@ -101,11 +102,11 @@ class Events(ServeTest):
         self.assertEqual(server.send('GET', '')[1]['events'], EVENTS)
         site, _, number = Stream(server).next()[1].partition('.')
         for name, ahead in (('0' * len(site), 0), (site, 1)):
-            stream = Stream(server, f'{name}.{int(number) + ahead}')
+            stream = Stream(server, f'{name}.{int(number.partition(".")[0]) + ahead}')
             self.assertEqual(stream.next(), ('reset', f'{site}.{number}', {}))
             record = server.create('threads', {})['id']
             number = stream.read_until(record)[0].partition('.')[2]
-        for bad in ('nonsense', 'p1', f'{site}.x', f'{site}.-1'):
+        for bad in ('nonsense', 'p1', f'{site}.x', f'{site}.-1', f'{site}.1.x'):
             stream = Stream(server, bad)
             answer = json.loads(stream.answer.read())
             self.assertEqual((stream.status, answer['code'], answer['details']),
@@ -238,6 +239,31 @@ class Events(ServeTest):
         stream.next()
         new = server.create('messages', {})['id']
         self.assertEqual(stream.read_until(new)[1], [ids[0], ids[2], new])
+
+    def test_a_store_that_was_put_back_to_a_copy_says_so(self):
+        server, copy = Server(self, '--limits', 'off'), self.home / 'copy'
+        server.create('threads', {})
+        start = Stream(server).next()[1]
+        server.stop()
+        shutil.copytree(server.store, copy)
+        server.start()
+        lost = [server.create('messages', {})['id'] for _ in range(3)]
+        stream = Stream(server, start)
+        stream.next()
+        cursor, _ = stream.read_until(lost[-1])
+        server.stop()
+        shutil.rmtree(server.store)
+        shutil.copytree(copy, server.store)
+        server.start()
+        self.assertEqual(Stream(server, cursor).next()[:2], ('reset', start))
+        new = [server.create('messages', {})['id'] for _ in range(5)]
+        kind, now, _ = Stream(server, cursor).next()
+        self.assertEqual(kind, 'reset', 'its number was given again')
+        last = server.create('messages', {})['id']
+        for after, missed in ((start, [*new, last]), (now, [last])):
+            stream = Stream(server, after)
+            self.assertEqual(stream.next()[:2], ('hello', after))
+            self.assertEqual(stream.read_until(last)[1], missed)
 
     def test_stopping_ends_streams_at_once(self):
         server = Server(self)

@@ -2,6 +2,7 @@
 """A mount that is told of changes: it asks nothing while idle, sees what others do, and misses nothing."""
 import json
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -142,6 +143,56 @@ class Events(fixture.Fixture):
         api.create('messages', thread=thread, body='missed', agent='x', parent='', mentions=[], links=[])
         self.eventually(lambda: len(os.listdir(seen)) == 1, 'the message is listed')
         self.eventually(lambda: status(mount)['events'] == 'live', 'events are live again')
+
+    def test_a_service_that_was_put_back_to_a_copy_is_shown_as_it_is(self):
+        store, copy, port = self.home / 'own-store', self.home / 'copy', fixture.free_port()
+
+        def stop(process):
+            process.terminate()
+            process.wait(fixture.COMMAND_LIMIT)
+
+        def say(api, *bodies):
+            return {api.create('messages', thread=thread, body=body, agent='x', parent='', mentions=[],
+                               links=[])['id'] + '.json' for body in bodies}
+
+        process, api = self.server(port)
+        thread = api.create('threads', title='Before', kind='intro', agent='x')['id']
+        kept = say(api, 'one', 'two')
+        stop(process)
+        shutil.copytree(store, copy)
+        process, api = self.server(port)
+        way = proxy.CountingProxy(port)
+        way.tells = True
+        self.addCleanup(way.close)
+        mount = self.mount(way.url, 'ann', NEVER)
+        titles, seen = mount.directory / 'threads/by-title', mount.directory / 'threads' / thread
+        self.live(mount)
+        # At once, and when as much has been written as before.
+        for written in ((), [str(number) for number in range(9)]):
+            api.call('PATCH', f'/threads/{thread}', {'title': 'After'})
+            lost = say(api, 'three', 'four')
+            others = say(api, *written)
+            self.eventually(lambda: lost | others <= set(os.listdir(seen / 'messages')), 'all is seen')
+            self.eventually(lambda: os.listdir(titles) == ['After'], 'and the new title')
+            way.away = True
+            way.cut()
+            stop(process)
+            shutil.rmtree(store)
+            shutil.copytree(copy, store)
+            process, api = self.server(port)
+            others = say(api, *written, *written)
+            way.away = False
+            self.eventually(lambda: set(os.listdir(seen / 'messages')) == kept | others, 'what was lost is gone')
+            self.eventually(lambda: os.listdir(titles) == ['Before'], 'and the title is what it was')
+            text = (seen / 'messages.md').read_text()
+            self.assertIn('two', text)
+            self.assertNotIn('three', text)
+            self.assertIn('"reset"', (mount.directory / '.playfs/events').read_text())
+            stop(process)
+            shutil.rmtree(copy)
+            shutil.copytree(store, copy)
+            kept |= others
+            process, api = self.server(port)
 
     def test_a_list_that_is_being_read_has_what_a_record_of_it_has_become(self):
         api, way = proxy.before_a_service(self)

@@ -35,6 +35,10 @@ class MemoryStore final : public service::Store {
                                            std::string_view status) override;
   Status try_to_write() override { return {}; }
   Result<std::vector<service::Change>> changes(service::Position after, std::size_t limit) override;
+  Result<std::optional<service::Change>> last_change(service::Position most) override {
+    auto after = changes_.upper_bound(most);
+    return after == changes_.begin() ? std::nullopt : std::optional(std::prev(after)->second);
+  }
   Result<service::Position> newest_change() override { return changes_.empty() ? 0 : changes_.rbegin()->first; }
   [[nodiscard]] const std::string& site_id() const override { return site_id_; }
 

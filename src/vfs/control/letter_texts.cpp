@@ -54,7 +54,7 @@ mail::Letter LetterTexts::letter_of(const Record& record, const LetterContext& c
   const std::string thread = text_field(record.fields, "thread");
   std::vector<std::string> ids;
   std::string id = parent_of(record);
-  // Only what is older: messages can be edited, and so lead in a circle, of which no mail program should find an end.
+  // Only older messages: edited ones may answer each other in a circle, which no mail program should have to break.
   std::pair below(time_of(record), record.id);
   while (!id.empty() && ids.size() < kMostAncestors && is_of_thread(id, thread)) {
     const std::optional<Ancestor> known = ancestor(id);

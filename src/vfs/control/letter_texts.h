@@ -60,8 +60,7 @@ class LetterTexts {
     WallTime created_at;
     std::string parent;
   };
-  /// A message that another one answers, as far as it is here: anybody can name any id as a parent, so none is
-  /// requested.
+  /// The message of that id if it is known locally. Anybody can name any id as a parent, so none is requested.
   [[nodiscard]] std::optional<Ancestor> ancestor(const std::string& id) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] mail::Letter letter_of(const Record& record, const LetterContext& context,
                                        const IsOfThread& is_of_thread) PLAYFS_EXCLUDES(mutex_);

@@ -72,8 +72,9 @@ class FakeService final : public net::Transport {
   void stream(HttpRequest request, net::StreamLimits, CancelToken, net::StreamReceiver receiver) override {
     stream_targets.push_back(request.target);
     stream_.emplace(std::move(receiver));
-    if (!stream_->begun({200, {{"Content-Type", "text/event-stream"}}, ""})) lose_stream();
+    if (!stream_->begun({stream_status, {{"Content-Type", "text/event-stream"}}, ""})) lose_stream();
   }
+  int stream_status = 200;
   std::vector<std::string> stream_targets;
   [[nodiscard]] bool has_stream() const { return stream_.has_value(); }
   void push(const std::string& events) {

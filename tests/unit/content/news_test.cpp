@@ -321,6 +321,53 @@ TEST_F(NewsTest, AResetMakesEverythingUnknownAndReadsWhatIsShown) {
   EXPECT_TRUE(site_->is_list_told("threads"));
 }
 
+TEST_F(NewsTest, AServiceThatWasPutBackIsReadAnew) {
+  for (int i = 0; i < 250; ++i) service_.put("threads", "t" + std::to_string(i), {{"title", "new"}});
+  service_.put("spaces", "s", {{"name", "new"}});
+  read_list("spaces");
+  go_live();
+  read_list("threads");
+  tell(change("threads", "t249"));
+  restart();
+  site_->use_events(random_);
+  go_live();
+  read_list("threads");
+  ASSERT_EQ(site_->try_list("threads")->size(), 250U);
+  // As in the copy: an older title, and not the newest records.
+  service_.put("threads", "t7", {{"title", "old"}});
+  service_.put("spaces", "s", {{"name", "old"}});
+  for (int i = 240; i < 250; ++i) service_.remove("threads", "t" + std::to_string(i));
+  service_.forget_requests();
+  service_.lose_stream();
+  pass(5s);
+  ASSERT_TRUE(service_.has_stream());
+  tell("id: s.1\nevent: reset\ndata: {}\n\n");
+  ASSERT_EQ(site_->try_list("threads")->size(), 240U);
+  EXPECT_EQ(site_->try_list("threads")->at(232).name, "old");
+  EXPECT_EQ(service_.requests("threads?"), 3);
+  EXPECT_TRUE(site_->is_list_told("threads"));
+  EXPECT_EQ(site_->try_list("spaces"), nullptr) << "a list that was stored before and not read since";
+  service_.forget_requests();
+  tell(change("threads", "t3"));
+  EXPECT_EQ(service_.requests("threads?"), 1) << "once";
+}
+
+TEST_F(NewsTest, APositionThatTheServiceRefusesIsOneOfAnother) {
+  for (int i = 0; i < 250; ++i) service_.put("threads", "t" + std::to_string(i), {{"title", "new"}});
+  go_live();
+  read_list("threads");
+  service_.put("threads", "t7", {{"title", "old"}});
+  service_.lose_stream();
+  service_.stream_status = 400;
+  for (const auto before = service_.stream_targets.size(); service_.stream_targets.size() == before;) pass(100ms);
+  service_.stream_status = 200;
+  pass(10s);
+  ASSERT_TRUE(service_.has_stream());
+  hello();
+  run();
+  EXPECT_EQ(site_->try_list("threads")->at(242).name, "old");
+}
+
 TEST_F(NewsTest, AListThatWasReadTooEarlyIsReadAgain) {
   service_.hold();
   site_->follow_list("messages");

@@ -16,7 +16,7 @@ class EventStreamTest : public ClientTest {
     listener.changed = [this](const std::vector<wire::Change>& changes) {
       for (const auto& change : changes) told += change.collection + "/" + change.id + " ";
     };
-    listener.reset = [this] { told += "reset "; };
+    listener.reset = [this](Reset why) { told += why == Reset::another ? "another " : "reset "; };
     listener.up = [this](bool is_up) { told += is_up ? "up " : "down "; };
     listener.gave_up = [this](const Error& error) { gave_up.push_back(error.message); };
     stream = std::make_unique<EventStream>(client(), executor, clock, random, std::move(listener));
@@ -91,7 +91,7 @@ TEST_F(EventStreamTest, AnotherSiteResetsEverything) {
   executor.advance(1s);
   take();
   open(1, "id: x.9\nevent: reset\ndata: {}\n\n");
-  EXPECT_EQ(take(), "reset up ");
+  EXPECT_EQ(take(), "another up ");
   executor.advance(1min);
   transport.end(1);
   executor.advance(2s);
@@ -102,7 +102,21 @@ TEST_F(EventStreamTest, AnotherSiteResetsEverything) {
   ASSERT_EQ(transport.streams(), 4u);
   EXPECT_EQ(query(3), "") << "a position that the site refuses is dropped";
   open(3);
-  EXPECT_EQ(take(), "reset up ");
+  EXPECT_EQ(take(), "another up ");
+}
+
+TEST_F(EventStreamTest, ASiteMayBePutBackWhileItTells) {
+  stream->begin();
+  describe();
+  open(0);
+  transport.push(0, change("a", "s.9"));
+  EXPECT_EQ(take(), "reset up messages/a ");
+  transport.push(0, "id: s.2\nevent: reset\ndata: {}\n\n" + change("b", "s.3"));
+  EXPECT_EQ(take(), "another messages/b ");
+  executor.advance(1min);
+  transport.end(0);
+  executor.advance(1s);
+  EXPECT_EQ(query(1), "after=s.3");
 }
 
 TEST_F(EventStreamTest, ADeadSiteIsTriedLessAndLessOften) {

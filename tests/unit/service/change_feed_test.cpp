@@ -64,6 +64,26 @@ class FeedTest : public ChangesTest {
   }
 };
 
+TEST_F(FeedTest, WhoIsAheadOfAStoreThatWasPutBackIsTold) {
+  ChangeFeed::Timing timing;
+  timing.poll = milliseconds(5);
+  ChangeFeed feed(*store, timing);
+  const auto a = add(*store), b = add(*store), c = add(*store);
+  Listener listener(feed, 1), late(feed, 3, false);
+  ASSERT_TRUE(eventually([&] { return listener.ids() == Ids{b.id, c.id}; }));
+  {
+    auto database = Database::open(directory / "s.db", Database::Durability::normal);
+    ASSERT_TRUE(database && database->execute("DELETE FROM records WHERE changed > 1"));
+  }
+  const std::string reset = print_reset({store->site_id(), 1, a.updated_at});
+  ASSERT_TRUE(eventually([&] { return *listener.texts().back() == reset; }));
+  ASSERT_TRUE(eventually([&] { return !late.texts().empty(); }));
+  EXPECT_EQ(*late.texts().front(), reset);
+  const auto d = add(*store);
+  ASSERT_TRUE(eventually([&] { return listener.ids() == Ids{b.id, c.id, d.id}; }));
+  EXPECT_EQ(late.texts().size(), 1u) << "it has not asked for more";
+}
+
 TEST_F(FeedTest, TellsWhatFollowsAndNothingBefore) {
   ChangeFeed feed(*store, slow());
   const auto a = add(*store), b = add(*store);
@@ -216,16 +236,18 @@ class EventsRoute : public ServiceTest {
     EXPECT_TRUE(service->is_watch(request));
     return service->watch(request);
   }
+  std::string cursor(Position number) {
+    const auto change = number > 0 ? *store->last_change(number) : std::nullopt;
+    return print_change_cursor({store->site_id(), number, change ? std::optional(change->updated_at) : std::nullopt});
+  }
   std::string greeting(const std::string& kind, Position number) {
-    return "retry: 1000\nid: " + store->site_id() + '.' + std::to_string(number) + "\nevent: " + kind +
-           "\ndata: {}\n\n";
+    return "retry: 1000\nid: " + cursor(number) + "\nevent: " + kind + "\ndata: {}\n\n";
   }
   std::unique_ptr<ChangeFeed> feed;
 };
 
 TEST_F(EventsRoute, BeginsWhereTheClientLeftOff) {
   for (int i = 0; i < 3; ++i) send("POST", "/threads", "{}");
-  const auto cursor = [&](Position number) { return print_change_cursor(store->site_id(), number); };
   auto now = watch();
   EXPECT_EQ(now.response.status, 200);
   EXPECT_EQ(now.response.headers.get("Content-Type"), "text/event-stream");
@@ -239,6 +261,10 @@ TEST_F(EventsRoute, BeginsWhereTheClientLeftOff) {
   EXPECT_EQ(watch("?after=" + cursor(1), {{"Last-Event-ID", cursor(2)}}).after, Position(2));
   EXPECT_EQ(watch("?after=" + cursor(4)).response.body, greeting("reset", 3)) << "newer than the store";
   EXPECT_EQ(watch("?after=another.1").response.body, greeting("reset", 3));
+  const std::string untimed = store->site_id() + ".2";
+  EXPECT_EQ(watch("?after=" + untimed).response.body, "retry: 1000\nid: " + untimed + "\nevent: hello\ndata: {}\n\n")
+      << "as an earlier version printed it";
+  EXPECT_EQ(watch("?after=" + untimed + ".1").response.body, greeting("reset", 3)) << "of another history";
   EXPECT_EQ(watch("?after=another.1").after, Position(3));
 }
 

@@ -1,6 +1,7 @@
 // What a store says has changed, and how that is printed.
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -11,6 +12,7 @@
 #include "changes_fixture.h"
 #include "service/change_feed.h"
 #include "service/sqlite_maintenance.h"
+#include "support/manual_time.h"
 
 namespace playfs::service {
 namespace {
@@ -115,20 +117,80 @@ TEST_F(ChangesTest, AStoreOfVersion5IsBroughtUpToDate) {
   EXPECT_EQ(check_store(directory / "s.db"), 5u);
 }
 
+TEST_F(ChangesTest, ACursorIsKnownUntilTheStoreIsPutBackToACopy) {
+  const std::string path = directory / "p.db", copy = directory / "copy.db";
+  test::ManualClock time;
+  auto begin = [&] { store = *SqliteStore::open(path, Database::Durability::normal, time, random); };
+  auto known = [&](const ChangeCursor& cursor) { return *is_known(*store, cursor); };
+  auto change_of = [&](Position number) { return store->changes(number - 1, 1)->front(); };
+  begin();
+  const auto a = add(*store), b = add(*store);
+  touch(*store, a);
+  const auto before = *newest_cursor(*store);
+  EXPECT_EQ(before.number, 3);
+  EXPECT_TRUE(known(before));
+  EXPECT_TRUE(known({store->site_id(), 1}));
+  EXPECT_FALSE(known({store->site_id(), 4}));
+  EXPECT_FALSE(known({"another", 1}));
+  touch(*store, *store->get("messages", a.id));
+  EXPECT_TRUE(known(before)) << "its record has changed again";
+
+  store.reset();
+  std::filesystem::copy_file(path, copy);
+  begin();
+  for (int i = 0; i < 3; ++i) add(*store);
+  const auto last = *newest_cursor(*store);
+  EXPECT_EQ(last.number, 7);
+  store.reset();
+  std::filesystem::rename(copy, path);
+  begin();
+  EXPECT_FALSE(known(last));
+  time.advance(std::chrono::minutes(10));
+  for (int i = 0; i < 5; ++i) add(*store);
+  EXPECT_FALSE(known(last)) << "its number was given again";
+  touch(*store, *store->get("messages", change_of(7).id));
+  ASSERT_NE(change_of(7).number, 7);
+  EXPECT_FALSE(known(last)) << "and is gone";
+  EXPECT_TRUE(known(before)) << "from before the copy";
+  EXPECT_TRUE(known(*newest_cursor(*store)));
+}
+
 TEST(ChangeCursor, OnlyWhatWasPrintedIsParsed) {
-  const auto parsed = parse_change_cursor(print_change_cursor("0f-9z", 17));
-  ASSERT_TRUE(parsed);
-  EXPECT_EQ(parsed->site_id, "0f-9z");
-  EXPECT_EQ(parsed->number, 17);
-  for (std::string bad : {"", ".", "a", "a.", ".1", "a.-1", "a.+1", "a.01", "a.1 ", "a.1.1", "A.1", "a/b.1", "a\n.1",
-                          "a.99999999999999999999", "p1f"})
+  for (const std::optional<WallTime> time :
+       {std::optional<WallTime>(), std::optional(WallTime{1'700'000'000'000'001'000})}) {
+    const auto parsed = parse_change_cursor(print_change_cursor({"0f-9z", 17, time}));
+    ASSERT_TRUE(parsed);
+    EXPECT_EQ(parsed->site_id, "0f-9z");
+    EXPECT_EQ(parsed->number, 17);
+    EXPECT_EQ(parsed->changed_at, time);
+  }
+  for (std::string bad : {"",
+                          ".",
+                          "a",
+                          "a.",
+                          ".1",
+                          "a.-1",
+                          "a.+1",
+                          "a.01",
+                          "a.1 ",
+                          "a.1.",
+                          "a.1.x",
+                          "a.1.-1",
+                          "a.1.01",
+                          "a.1.1.1",
+                          "a.1.9223372036854775807",
+                          "A.1",
+                          "a/b.1",
+                          "a\n.1",
+                          "a.99999999999999999999",
+                          "p1f"})
     EXPECT_FALSE(parse_change_cursor(bad)) << bad;
   EXPECT_FALSE(parse_change_cursor(std::string(65, 'a') + ".1"));
 }
 
 TEST(PrintedChange, IsOneEventWhateverTheRecordBelongsTo) {
   EXPECT_EQ(print_change("s", {7, "messages", "m1", WallTime{0}, "t1"}),
-            "id: s.7\nevent: change\ndata: {\"collection\":\"messages\",\"id\":\"m1\","
+            "id: s.7.0\nevent: change\ndata: {\"collection\":\"messages\",\"id\":\"m1\","
             "\"updated_at\":\"1970-01-01T00:00:00.000000Z\",\"thread\":\"t1\"}\n\n");
   EXPECT_NE(print_change("s", {7, "revisions", "r", WallTime{0}, "p"}).find("\"project\":\"p\""), std::string::npos);
   EXPECT_EQ(print_change("s", {7, "threads", "t", WallTime{0}, ""}).find("thread\":"), std::string::npos);
