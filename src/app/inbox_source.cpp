@@ -124,11 +124,11 @@ class InboxOfSite final : public InboxSource {
     const auto found = inbox_.find(entry.id);
     if (!found) return false;
     PLAYFS_CHECK(inbox_.save_before_mark());
-    return marks_.claim(found->id, found->at);
+    return marks_.mark(found->id, found->at, true);
   }
   Status give_back(const Entry& entry) override {
-    const auto found = inbox_.find(entry.id);
-    return found ? marks_.mark(found->id, found->at, false) : Status();
+    if (const auto found = inbox_.find(entry.id)) PLAYFS_CHECK(marks_.mark(found->id, found->at, false));
+    return {};
   }
   std::string title_of_thread(const std::string& thread) override {
     auto record = stack_->site().try_record("threads", thread);

@@ -179,7 +179,9 @@ void Inbox::add_line(const std::string& line) {
   lines_ += line;
   lines_ += '\n';
   if (lines_.size() <= kMostBytes) return;
-  lines_.erase(0, lines_.find('\n', lines_.size() - kMostBytes / 2) + 1);
+  const std::size_t older = lines_.find('\n', lines_.size() - kMostBytes / 2) + 1;
+  lines_.erase(0, older);
+  dropped_ += older;
   is_cut_ = true;
 }
 
@@ -249,9 +251,15 @@ std::optional<Inbox::Entry> Inbox::find(const std::string& id) const {
   return found == places_.end() ? std::nullopt : std::optional(entries_.at(found->second));
 }
 
-std::string Inbox::lines() const {
+Inbox::Lines Inbox::lines() const {
   MutexLock lock(mutex_);
-  return lines_;
+  return {lines_, dropped_ + lines_.size()};
+}
+
+std::optional<Inbox::Lines> Inbox::lines_from(std::uint64_t place) const {
+  MutexLock lock(mutex_);
+  if (place < dropped_) return std::nullopt;
+  return Lines{lines_.substr(place - dropped_), dropped_ + lines_.size()};
 }
 
 bool Inbox::is_cut() const {

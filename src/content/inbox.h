@@ -70,7 +70,13 @@ class Inbox {
   [[nodiscard]] std::optional<Entry> find(const std::string& id) const PLAYFS_EXCLUDES(mutex_);
   /// The entries as lines of NDJSON, in the order in which they came; text is only added at the end, until the older
   /// half is dropped.
-  [[nodiscard]] std::string lines() const PLAYFS_EXCLUDES(mutex_);
+  struct Lines {
+    std::string text;
+    std::uint64_t end = 0;  ///< the place behind them, in all lines that there ever were
+  };
+  [[nodiscard]] Lines lines() const PLAYFS_EXCLUDES(mutex_);
+  /// Those from such a place on; nullopt if some of them are dropped.
+  [[nodiscard]] std::optional<Lines> lines_from(std::uint64_t place) const PLAYFS_EXCLUDES(mutex_);
   /// Whether older entries or lines were dropped.
   [[nodiscard]] bool is_cut() const PLAYFS_EXCLUDES(mutex_);
 
@@ -130,6 +136,7 @@ class Inbox {
   std::unordered_map<std::string, std::uint64_t> places_ PLAYFS_GUARDED_BY(mutex_);
   std::uint64_t next_ PLAYFS_GUARDED_BY(mutex_) = 1;
   std::string lines_ PLAYFS_GUARDED_BY(mutex_);
+  std::uint64_t dropped_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< bytes of lines
   bool is_cut_ PLAYFS_GUARDED_BY(mutex_) = false;
 };
 

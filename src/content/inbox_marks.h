@@ -45,10 +45,9 @@ class InboxMarks {
   [[nodiscard]] Status refresh() PLAYFS_EXCLUDES(mutex_);
   /// Whether the version of `at` is marked, as of the last refresh() or mark().
   [[nodiscard]] bool is_seen(const std::string& id, WallTime at) const PLAYFS_EXCLUDES(mutex_);
-  /// Errors: busy, if another process keeps the lock.
-  [[nodiscard]] Status mark(const std::string& id, WallTime at, bool is_seen) PLAYFS_EXCLUDES(mutex_);
-  /// Marks it as seen unless it is already. Of concurrent claims of an entry exactly one returns true.
-  [[nodiscard]] Result<bool> claim(const std::string& id, WallTime at) PLAYFS_EXCLUDES(mutex_);
+  /// Returns false if it is marked so already: of concurrent calls for an entry exactly one returns true. Errors: busy,
+  /// if another process keeps the lock.
+  [[nodiscard]] Result<bool> mark(const std::string& id, WallTime at, bool is_seen) PLAYFS_EXCLUDES(mutex_);
 
  private:
   /// How far the file has been read.
@@ -64,8 +63,6 @@ class InboxMarks {
   [[nodiscard]] Result<bool> read_more() PLAYFS_EXCLUDES(mutex_);
   /// Locks the file for writing, and reads what others have marked.
   [[nodiscard]] Result<UniqueFd> lock() PLAYFS_EXCLUDES(mutex_);
-  /// Writes a mark. REQUIRES: lock() is held.
-  [[nodiscard]] Status write(const std::string& id, WallTime at, bool is_seen) PLAYFS_EXCLUDES(mutex_);
   /// Appends a line. REQUIRES: lock() is held, and the file was just read.
   [[nodiscard]] Status append(const std::string& line) PLAYFS_EXCLUDES(mutex_);
   /// Replaces the file by one with only what still counts. REQUIRES: as append().

@@ -13,7 +13,7 @@ namespace playfs::publish {
 
 namespace {
 
-/// Threads and messages are searched from the newest for this many pages; beyond that an announcement may be repeated.
+/// Messages are searched from the newest for this many pages; beyond that an announcement may be repeated.
 constexpr int kMostPages = 20;
 constexpr std::size_t kPathsNamed = 20;
 /// Bytes of a name.
@@ -42,13 +42,13 @@ bool is_about(const Record& message, const RevisionId& revision) {
                      [&](const Json& link) { return link.string() && *link.string() == revision.text(); });
 }
 
-/// Calls `look` with each record, newest first, until it returns true.
+/// Calls `look` with each message, newest first, until it returns true.
 template <class Look>
-Status look_through(Upstream& upstream, const std::string& collection, const Look& look) {
+Status look_through_messages(Upstream& upstream, const Look& look) {
   std::string cursor;
   wire::Cursors cursors;
   for (int pages = 0; pages < kMostPages; ++pages) {
-    PLAYFS_TRY(auto page, upstream.page(collection, cursor));
+    PLAYFS_TRY(auto page, upstream.page("messages", cursor));
     for (const auto& record : page.records)
       if (look(record)) return {};
     if (page.next_cursor.empty() || cursors.comes_again(page.next_cursor)) return {};
@@ -59,21 +59,19 @@ Status look_through(Upstream& upstream, const std::string& collection, const Loo
 
 Result<std::string> find_or_make_thread(Upstream& upstream, Journal& journal, const ProjectId& project,
                                         const std::string& agent) {
-  PLAYFS_TRY(std::string known, journal.thread());
-  if (!known.empty()) return known;
   const std::string title = thread_title(project);
-  std::string oldest;
-  PLAYFS_CHECK(look_through(upstream, "threads", [&](const Record& record) {
-    if (text_of(record, "title") == title && text_of(record, "kind") == "collab") oldest = record.id;
-    return false;
-  }));
-  if (oldest.empty()) {
+  PLAYFS_TRY(std::string known, journal.thread());
+  // Anybody can give it another title: then it is no longer the project's.
+  if (!known.empty() && upstream.may_carry("threads", known, title)) return known;
+  PLAYFS_TRY(std::string thread, upstream.holder_of("threads", title));
+  if (thread.empty()) {
     JsonObject body{{"title", title}, {"agent", agent}, {"kind", "collab"}};
-    PLAYFS_TRY(Record made, upstream.create("threads", body, key_of(title + '\n' + agent)));
-    oldest = made.id;
+    // The key of the one that lost its title would bring that one back.
+    PLAYFS_TRY(Record made, upstream.create("threads", body, key_of(title + '\n' + agent + known)));
+    thread = made.id;
   }
-  PLAYFS_CHECK(journal.record_thread(oldest));
-  return oldest;
+  PLAYFS_CHECK(journal.record_thread(thread));
+  return thread;
 }
 
 /// Names come from whoever published them. In a message of ours, one that reads like a sentence is quoted.
@@ -108,7 +106,7 @@ Status announce(Upstream& upstream, Journal& journal, const ProjectId& project, 
   PLAYFS_TRY(bool is_said, journal.is_announced(announcement.revision));
   if (is_said) return {};
   PLAYFS_TRY(std::string thread, find_or_make_thread(upstream, journal, project, announcement.agent));
-  PLAYFS_CHECK(look_through(upstream, "messages", [&](const Record& record) {
+  PLAYFS_CHECK(look_through_messages(upstream, [&](const Record& record) {
     is_said = is_said || (text_of(record, "thread") == thread && is_about(record, announcement.revision));
     return is_said;
   }));

@@ -22,8 +22,7 @@ struct Announcement {
 std::string thread_title(const ProjectId& project);
 
 /// Posts the message at most once: sends nothing if the journal or a message in the thread shows an earlier
-/// announcement. The thread is the oldest one of kind `collab` with the project's title; it is created if there is
-/// none.
+/// announcement. The thread is the one that has the project's title (content/names.h); it is created if there is none.
 Status announce(Upstream& upstream, Journal& journal, const ProjectId& project, const Announcement& announcement);
 
 }  // namespace playfs::publish

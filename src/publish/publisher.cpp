@@ -28,6 +28,7 @@ void Publisher::State::enqueue(Waiters::Id waiter, const CommitRequest& request,
     return;
   }
   waiters.is_journalled(tx);
+  if (request.journalled) request.journalled();
   wake();
   auto front = journal->front();
   bool is_behind = front && *front && (*front)->tx != tx;

@@ -34,11 +34,12 @@ namespace playfs::publish {
 struct CommitRequest {
   std::string agent;
   std::string message;
-  bool wait = true;         ///< false: answer `pending` once the content is frozen and journalled
-  bool allow_merge = true;  ///< false: prefer a branch to an automatic merge
-  bool resolved = false;    ///< declares all conflicted paths correct as they are
-  bool dry_run = false;     ///< for callers that pass the request to plan() instead
-  std::string again = {};   ///< for callers that pass it to outcome_of() instead: a commit's id
+  bool wait = true;                       ///< false: answer `pending` once the content is frozen and journalled
+  bool allow_merge = true;                ///< false: prefer a branch to an automatic merge
+  bool resolved = false;                  ///< declares all conflicted paths correct as they are
+  bool dry_run = false;                   ///< for callers that pass the request to plan() instead
+  std::string again = {};                 ///< for callers that pass it to outcome_of() instead: a commit's id
+  std::function<void()> journalled = {};  ///< called once the commit survives the end of the process; may block
 };
 
 struct PublisherOptions {

@@ -9,6 +9,7 @@
 
 #include "base/await.h"
 #include "base/mutex.h"
+#include "content/names.h"
 #include "wire/json.h"
 
 namespace playfs::publish {
@@ -125,6 +126,18 @@ Result<wire::RecordPage> SiteUpstream::page(const std::string& collection, const
 
 Result<Record> SiteUpstream::get(const std::string& collection, const std::string& id) {
   return await<Record>([&](auto done) { site_.client().get_record(collection, id, cancel_, std::move(done)); });
+}
+
+Result<std::string> SiteUpstream::holder_of(const std::string& collection, const std::string& name) {
+  PLAYFS_TRY(auto list, await<content::ListPtr>([&](auto done) { site_.list(collection, cancel_, std::move(done)); }));
+  const content::Listed* holder = content::holder_of(*list, name);
+  return holder ? holder->id : std::string();
+}
+
+bool SiteUpstream::may_carry(const std::string& collection, const std::string& id, const std::string& name) {
+  const content::ListPtr list = site_.try_list(collection);
+  return !list || std::none_of(list->begin(), list->end(),
+                               [&](const content::Listed& each) { return each.id == id && each.name != name; });
 }
 
 Result<RevisionTreePtr> SiteUpstream::revision(const RevisionId& id) {

@@ -44,6 +44,10 @@ class Upstream {
   /// A page of a collection, newest first.
   virtual Result<wire::RecordPage> page(const std::string& collection, const std::string& cursor) = 0;
   virtual Result<Record> get(const std::string& collection, const std::string& id) = 0;
+  /// The id of the record that has a name here, by the one rule for names (content/names.h); "" if none carries it.
+  virtual Result<std::string> holder_of(const std::string& collection, const std::string& name) = 0;
+  /// Whether the record carries the name, as far as that is known without a request.
+  virtual bool may_carry(const std::string& collection, const std::string& id, const std::string& name) = 0;
   /// With all of its files, including those in a continuation.
   virtual Result<RevisionTreePtr> revision(const RevisionId& id) = 0;
   /// The bytes of an entry, verified. `near`: a revision that has it, or one of the same project. The bytes are on the
@@ -82,6 +86,8 @@ class SiteUpstream final : public Upstream {
   Result<Look> look() override;
   Result<wire::RecordPage> page(const std::string& collection, const std::string& cursor) override;
   Result<Record> get(const std::string& collection, const std::string& id) override;
+  Result<std::string> holder_of(const std::string& collection, const std::string& name) override;
+  bool may_carry(const std::string& collection, const std::string& id, const std::string& name) override;
   Result<RevisionTreePtr> revision(const RevisionId& id) override;
   Result<Bytes> content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) override;
   Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>& ids) override;

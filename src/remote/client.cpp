@@ -9,6 +9,7 @@
 #include "model/content_hash.h"
 #include "net/origin.h"
 #include "remote/call_engine.h"
+#include "remote/event_feed.h"
 #include "wire/json.h"
 
 namespace playfs::remote {
@@ -64,7 +65,7 @@ struct SendOptions {
   bool judged = true;
   bool may_wait = true;
   std::string subject = {};  ///< empty: the request target
-  bool at_base = false;      ///< the request target is the base path itself
+  bool is_path = false;      ///< the request target is a path of the host, not below the base path
   std::optional<std::string> as = {};
 };
 
@@ -87,7 +88,7 @@ std::string caller_of(const Credentials& credentials) {
   return "key " + ContentHash::of("caller\n" + credentials.api_key).hex().substr(0, kFingerprint);
 }
 
-/// Adds the common headers and starts the request. `target` is below the base path; if empty, the record cannot exist.
+/// Adds the common headers and starts the request. With an empty target, the record cannot exist.
 void send(CallEngine& engine, HttpRequest request, std::string bucket, SendOptions options, CancelToken cancel,
           Callback<HttpResponse> done) {
   auto call = std::make_shared<Call>();
@@ -103,11 +104,11 @@ void send(CallEngine& engine, HttpRequest request, std::string bucket, SendOptio
   auto add_missing = [&](const char* name, std::string value) {
     if (!headers.get(name)) headers.add(name, std::move(value));
   };
-  if (call->request.target.empty() && !options.at_base) {
+  if (call->request.target.empty()) {
     Error error{ErrorCode::not_found, "not a valid record id"};
     return engine.reject(call, std::move(error));
   }
-  call->request.target.insert(0, engine.options().base_path);
+  if (!options.is_path) call->request.target.insert(0, engine.options().base_path);
   add_missing("Accept", "application/json");
   if (!is_read(call->request)) {
     add_missing("Origin", engine.origin());
@@ -130,6 +131,11 @@ void read(CallEngine& engine, std::string target, HttpHeaders headers, CancelTok
           std::string subject = {}) {
   send(engine, {"GET", std::move(target), std::move(headers), {}}, std::string(kReads),
        {.repeat = Repeat::freely, .subject = std::move(subject)}, std::move(cancel), std::move(done));
+}
+
+void get_path(CallEngine& engine, std::string path, CancelToken cancel, Callback<HttpResponse> done) {
+  send(engine, {"GET", std::move(path), {}, {}}, std::string(kReads), {.repeat = Repeat::freely, .is_path = true},
+       std::move(cancel), std::move(done));
 }
 
 void patch(CallEngine& engine, std::string collection, std::string id, const Json& body, SendOptions options,
@@ -195,8 +201,25 @@ void Client::get_description(CancelToken cancel, Callback<JsonObject> done) {
     if (JsonObject* fields = json.object()) return std::move(*fields);
     return fail(ErrorCode::protocol, "the site's description is not an object");
   };
-  send(*engine_, {"GET", "", {}, {}}, std::string(kReads), {.repeat = Repeat::freely, .at_base = true},
-       std::move(cancel), decoded(std::move(done), decode));
+  get_path(*engine_, engine_->options().base_path, std::move(cancel), decoded(std::move(done), decode));
+}
+
+void Client::get_key_holder(CancelToken cancel, Callback<KeyHolder> done) {
+  auto decode = [](const HttpResponse& response) -> Result<KeyHolder> {
+    PLAYFS_TRY(Json json, parse_body(response));
+    const JsonObject* fields = json.object();
+    const Json* email = fields ? fields->find("email") : nullptr;
+    if (!fields) return fail(ErrorCode::protocol, "what the site says of the key is not an object");
+    return KeyHolder{email && email->string() ? *email->string() : ""};
+  };
+  auto ask = [engine = engine_, cancel, decode, done = std::move(done)](Result<JsonObject> description) mutable {
+    const bool says_nothing = !description && description.error().code == ErrorCode::not_found;
+    if (!description && !says_nothing) return done(fail(std::move(description).error()));
+    std::string path = says_nothing ? std::string() : path_of("key", *description, engine->origin());
+    if (path.empty()) return done(fail(ErrorCode::not_supported, "the service does not tell whether a key is valid"));
+    get_path(*engine, std::move(path), cancel, decoded(std::move(done), decode));
+  };
+  get_description(std::move(cancel), std::move(ask));
 }
 
 void Client::stream(std::string target, HttpHeaders headers, net::StreamLimits limits, CancelToken cancel,

@@ -69,6 +69,11 @@ struct Fetched {
   std::string etag;        ///< empty if the service sends none
 };
 
+/// Whose an API key is, as the site says.
+struct KeyHolder {
+  std::string email;  ///< may be empty
+};
+
 class Client {
  public:
   Client(net::Transport& transport, Executor& executor, const Clock& clock, Random& random, ClientOptions options);
@@ -89,6 +94,9 @@ class Client {
 
   /// What the site says of itself, at the base path: its collections, rules and further addresses.
   void get_description(CancelToken cancel, Callback<JsonObject> done);
+  /// Whose the key is that requests are sent with. Errors: unauthorized, if the site refuses it; not_supported, if the
+  /// site does not tell.
+  void get_key_holder(CancelToken cancel, Callback<KeyHolder> done);
   /// A response without an end, at `target` of the site, with the client's usual headers. Sent once and whatever is
   /// known of pauses and outages: EventStream decides when.
   void stream(std::string target, HttpHeaders headers, net::StreamLimits limits, CancelToken cancel,

@@ -63,8 +63,8 @@ void EventFeed::take_event(const wire::ServerEvent& event, News& news) {
   // Kinds that are not known yet may be added, and cost what their bytes cost.
 }
 
-std::string events_path_of(const JsonObject& description, std::string_view origin) {
-  const Json* value = description.find("events");
+std::string path_of(std::string_view what, const JsonObject& description, std::string_view origin) {
+  const Json* value = description.find(what);
   const std::string* text = value ? value->string() : nullptr;
   if (!text) return {};
   std::string_view path = *text;

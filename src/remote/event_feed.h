@@ -56,7 +56,8 @@ class EventFeed {
   bool was_reset_ = false;
 };
 
-/// The path of the site's events, from its description; empty if it has none, or names another host.
-std::string events_path_of(const JsonObject& description, std::string_view origin);
+/// The path of `what` the site offers besides its collections, such as "events", from its description; empty if it has
+/// none, or names another host.
+std::string path_of(std::string_view what, const JsonObject& description, std::string_view origin);
 
 }  // namespace playfs::remote

@@ -117,7 +117,7 @@ class EventStream::Core : public std::enable_shared_from_this<Core> {
   }
 
   void described(const JsonObject& description) {
-    std::string path = events_path_of(description, client_.origin());
+    std::string path = path_of("events", description, client_.origin());
     if (path.empty()) return wait(Phase::absent, options_.ask_again, "the site offers none");
     {
       MutexLock lock(mutex_);

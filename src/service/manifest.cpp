@@ -43,6 +43,7 @@ JsonObject overview_of(const Offer& offer) {
                   {"version", kApiVersion},
                   {"base_path", offer.paths.of(Place::overview)},
                   {"record_size", json_count(kMaxRecordSize)},
+                  {"key", offer.paths.of(Place::key)},
                   {"collections", table_of_collections(offer.limits)}};
   if (offer.events) body.append("events", offer.paths.of(Place::events));
   return body;
@@ -51,6 +52,7 @@ JsonObject overview_of(const Offer& offer) {
 JsonObject manifest_of(const Offer& offer, const std::string& software, const JsonObject& others) {
   const Paths& paths = offer.paths;
   JsonObject abilities{{"openapi", JsonObject{{"path", paths.of(Place::description)}}},
+                       {"key", JsonObject{{"path", paths.of(Place::key)}}},
                        {"export", JsonObject{{"path", paths.of(Place::export_of, "{collection}")}}}};
   if (offer.events) abilities.append("events", JsonObject{{"path", paths.of(Place::events)}});
   if (offer.sign_in)

@@ -102,6 +102,8 @@ JsonObject success_of(const Operation& operation, const Collection* collection) 
           "A line `{\"record\": …}` for each record; among them lines `{\"nextCursor\": …}` to go on from, "
           "and at the end `{\"nextCursor\": null}`",
           content_of("application/x-ndjson", text_schema()));
+    case Place::key:
+      return described("The key is valid", content_of("application/json", reference("schemas", "KeyHolder")));
     case Place::request_code:
       return described("The code is on its way", content_of("application/json", reference("schemas", "CodeSent")));
     case Place::verify_code:
@@ -159,6 +161,7 @@ JsonObject printed_operation(const Operation& operation, const Collection* colle
     // Without a key, a record belongs to nobody.
     if (collection) printed.append("security", Json::Array{JsonObject(), JsonObject{{"key", Json::Array()}}});
   }
+  if (operation.place == Place::key) printed.append("security", Json::Array{JsonObject{{"key", Json::Array()}}});
   printed.append("responses", responses_of(operation, collection, limits));
   return printed;
 }
@@ -242,9 +245,15 @@ JsonObject schemas() {
                                                  {"email", text_schema()},
                                                  {"apiKey", text_schema()},
                                                  {"isNewUser", JsonObject{{"type", "boolean"}}}}}};
+  JsonObject holder{
+      {"type", "object"},
+      {"required", required({"account", "steward"})},
+      {"properties",
+       JsonObject{{"account", text_schema()}, {"email", text_schema()}, {"steward", JsonObject{{"type", "boolean"}}}}}};
   JsonObject all{{"Problem", problem_schema()},     {"System", object_of({"id", "created_at", "updated_at", "status"})},
                  {"Address", object_of({"email"})}, {"Code", object_of({"email", "code"})},
-                 {"CodeSent", std::move(sent)},     {"SignedIn", std::move(signed_in)}};
+                 {"CodeSent", std::move(sent)},     {"SignedIn", std::move(signed_in)},
+                 {"KeyHolder", std::move(holder)}};
   for (const Collection& collection : all_collections()) {
     all.append(schema_name(collection) + "Fields", fields_schema(collection));
     all.append(schema_name(collection), record_schema(collection));

@@ -18,12 +18,13 @@ constexpr std::array kExportParameters = {Parameter::cursor};
 
 constexpr std::array kOfReading = {400, 421};
 constexpr std::array kOfGetting = {400, 404, 421};
+constexpr std::array kOfAskingForKey = {400, 401, 421};
 constexpr std::array kOfCreating = {400, 401, 403, 413, 415, 421, 429};
 constexpr std::array kOfPatching = {400, 401, 403, 404, 413, 415, 421, 429};
 constexpr std::array kOfRequesting = {400, 421, 429};
 constexpr std::array kOfVerifying = {400, 401, 421, 429};
 
-constexpr std::array<Operation, 11> kOperations = {{
+constexpr std::array<Operation, 12> kOperations = {{
     {Place::overview, "GET", "overview", "The collections and their rules", {}, kOfReading, true},
     {Place::list_of, "GET", "list", "A page of records, newest first", kListParameters, kOfReading, true},
     {Place::list_of, "POST", "create", "A new record", kCreateParameters, kOfCreating},
@@ -40,6 +41,7 @@ constexpr std::array<Operation, 11> kOperations = {{
      kOfReading,
      true},
     {Place::description, "GET", "describe", "This document", {}, kOfReading, true},
+    {Place::key, "GET", "key", "Whose the API key is that comes with the request", {}, kOfAskingForKey},
     {Place::request_code, "POST", "requestCode", "Sends a sign-in code by mail", {}, kOfRequesting},
     {Place::verify_code, "POST", "verifyCode", "Exchanges a code for an API key", {}, kOfVerifying},
 }};
@@ -49,6 +51,7 @@ constexpr std::string_view kExport = "export";
 constexpr std::string_view kExportSuffix = ".ndjson";
 constexpr std::string_view kManifest = "capabilities.json";
 constexpr std::string_view kDescription = "openapi.json";
+constexpr std::string_view kKey = "key";
 constexpr std::string_view kRequestCode = "request-code";
 constexpr std::string_view kVerifyCode = "verify-code";
 
@@ -77,6 +80,7 @@ std::optional<Route> find_in_site(const std::vector<std::string>& segments) {
   if (segments[0] == kEvents) return Route{Place::events, nullptr, {}};
   if (segments[0] == kManifest) return Route{Place::manifest, nullptr, {}};
   if (segments[0] == kDescription) return Route{Place::description, nullptr, {}};
+  if (segments[0] == kKey) return Route{Place::key, nullptr, {}};
   return std::nullopt;
 }
 
@@ -102,7 +106,7 @@ std::string allowed_methods(Place place) {
   return is_readable(place) ? methods + ", OPTIONS" : methods;
 }
 
-bool is_readable(Place place) { return find_operation(place, "GET") != nullptr; }
+bool is_readable(Place place) { return place != Place::key && find_operation(place, "GET") != nullptr; }
 
 const Operation* find_operation(Place place, std::string_view method) {
   for (const Operation& operation : kOperations)
@@ -123,6 +127,7 @@ std::string Paths::of(Place place, std::string_view collection, std::string_view
     case Place::export_of: return below(below(site_, kExport), collection) + std::string(kExportSuffix);
     case Place::manifest: return below(site_, kManifest);
     case Place::description: return below(site_, kDescription);
+    case Place::key: return below(site_, kKey);
     case Place::request_code: return below(SignIn::kBasePath, kRequestCode);
     case Place::verify_code: return below(SignIn::kBasePath, kVerifyCode);
   }

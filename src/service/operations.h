@@ -14,7 +14,18 @@
 namespace playfs::service {
 
 /// The paths. Those that end in `_of` are one for each collection.
-enum class Place { overview, list_of, record_of, events, export_of, manifest, description, request_code, verify_code };
+enum class Place {
+  overview,
+  list_of,
+  record_of,
+  events,
+  export_of,
+  manifest,
+  description,
+  key,
+  request_code,
+  verify_code,
+};
 
 enum class Parameter { limit, cursor, after, last_event_id, idempotency_key, origin };
 

@@ -91,6 +91,7 @@ HttpResponse Service::perform(const Asked& asked, const HttpRequest& request, co
     case Place::record_of:
       if (asked.operation->method == "PATCH") return answer(patch(*collection, asked.route.id, request, caller));
       return readable(get(*collection, asked.route.id, request), request);
+    case Place::key: return answer(key_holder(request));
     case Place::request_code: return answer(sign_in_->request_code(request, counted_client(request, caller)));
     case Place::verify_code: return answer(sign_in_->verify_code(request, counted_client(request, caller)));
   }

@@ -107,6 +107,7 @@ std::string request_key(const Collection& collection, const std::string& caller,
 
 Service::Service(Store& store, Accounts& accounts, ServiceOptions options, const SignIn* sign_in, ChangeFeed* feed)
     : store_(store),
+      accounts_(accounts),
       sign_in_(sign_in),
       feed_(feed),
       options_(std::move(options)),
@@ -161,6 +162,17 @@ std::optional<Charge> Service::charge_for(const Collection& collection, const st
   auto window = options_.limits.window();
   std::string time = window == std::chrono::hours(1) ? "hour" : std::to_string(window.count()) + " s";
   return Charge{name + '\n' + client, *allowance, window, std::to_string(*allowance) + " per " + time + " for " + name};
+}
+
+Result<HttpResponse> Service::key_holder(const HttpRequest& request) const {
+  PLAYFS_TRY(Identity who, gatekeeper_.identify(request));
+  if (who.account.empty()) return fail(ErrorCode::unauthorized, "send the API key as Authorization: Bearer KEY");
+  JsonObject body{{"account", who.account}, {"steward", who.steward}};
+  PLAYFS_TRY(auto account, accounts_.find_account(who.account));
+  if (account) body.append("email", account->email);
+  HttpResponse response = json_response(wire::to_text(Json(std::move(body))));
+  response.headers.add("Cache-Control", "no-store");
+  return response;
 }
 
 Result<HttpResponse> Service::create(const Collection& collection, const HttpRequest& request,

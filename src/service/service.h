@@ -96,6 +96,8 @@ class Service {
   HttpResponse document(JsonObject body, const HttpRequest& request) const;
   Result<HttpResponse> list(const Collection& collection, const Target& target, const HttpRequest& request) const;
   Result<HttpResponse> get(const Collection& collection, const std::string& id, const HttpRequest& request) const;
+  /// Whose the key of the request is. Errors: unauthorized, also without a key.
+  Result<HttpResponse> key_holder(const HttpRequest& request) const;
   Result<HttpResponse> create(const Collection& collection, const HttpRequest& request, const Caller& caller) const;
   Result<HttpResponse> patch(const Collection& collection, const std::string& id, const HttpRequest& request,
                              const Caller& caller) const;
@@ -114,6 +116,7 @@ class Service {
   void has_written() const;
 
   Store& store_;
+  Accounts& accounts_;
   const SignIn* sign_in_;
   ChangeFeed* const feed_;
   const ServiceOptions options_;

@@ -64,6 +64,7 @@ std::string Metrics::text() const {
   append_one("playfs_read_bytes_total", "Bytes sent to the kernel.", bytes_read_);
   append_one("playfs_written_bytes_total", "Bytes received from the kernel.", bytes_written_);
   append_one("playfs_grown_files_total", "Growing files that were rendered again for news.", grown_);
+  append_one("playfs_letters_made_total", "Letters of maildir/ that were new, or had changed.", letters_);
   return text;
 }
 

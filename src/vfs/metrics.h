@@ -49,6 +49,8 @@ class Metrics {
   void count_waited(Counted operation) { add(waited_[index(operation)], 1); }
   /// A growing file was updated because its content changed, without a request from the kernel.
   void count_grown() { add(grown_, 1); }
+  /// Letters of `maildir/` that were made: a change costs those that changed.
+  void count_letters(std::uint64_t letters) { add(letters_, letters); }
   void count_bytes_read(std::uint64_t bytes) { add(bytes_read_, bytes); }
   void count_bytes_written(std::uint64_t bytes) { add(bytes_written_, bytes); }
 
@@ -61,7 +63,7 @@ class Metrics {
   static void add(Counter& counter, std::uint64_t value) { counter.fetch_add(value, std::memory_order_relaxed); }
 
   std::array<Counter, kCounted> operations_{}, errors_{}, waited_{};
-  Counter bytes_read_{0}, bytes_written_{0}, grown_{0};
+  Counter bytes_read_{0}, bytes_written_{0}, grown_{0}, letters_{0};
 };
 
 }  // namespace playfs::vfs

@@ -9,6 +9,7 @@ import sys
 import threading
 
 import fixture
+import proxy
 
 DONE, FAILED, USAGE, PENDING, NOT_FOUND, FORBIDDEN, UNREACHABLE = 0, 1, 2, 4, 5, 6, 7
 TRIES = 3
@@ -294,6 +295,68 @@ class Whoami(WithAccounts):
         self.assertEqual((registered['checked'], registered['error']['code']), (False, 'offline'))
         registered = self.whoami('--site', f'http://127.0.0.1:{fixture.free_port()}')['registered']
         self.assertEqual((registered['checked'], registered['error']['code']), (False, 'unreachable'))
+
+    def keep_key(self, key):
+        """Writes another key into ann's file, as if it had been entered by hand."""
+        path = self.credentials()
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(f"['{self.api.origin}']\napi_key = '{key}'\n")
+        path.chmod(0o600)
+
+    def test_a_key_that_the_service_accepts(self):
+        key = self.sign_in()
+        found = self.whoami(*self.site)
+        self.assertEqual((found['rests_on'], found['key']), ('account', {'checked': True, 'valid': True}))
+        self.assertNotIn('not checked', self.playfs('whoami', *self.site).stdout)
+        self.keep_key(key)
+        self.assertEqual(self.whoami(*self.site)['email'], 'ann@example.org', 'as the service says')
+
+    def test_a_key_that_the_service_refuses(self):
+        def refused():
+            found = self.whoami(*self.site)
+            self.assertEqual((found['rests_on'], found['key']['checked'], found['key']['valid']), ('nothing', True, False))
+            self.assertEqual(found['key']['error']['code'], 'unauthorized')
+            shown = self.playfs('whoami', *self.site).stdout
+            self.assertRegex(shown, r'rests on +nothing: http://\S+ refuses the key')
+            self.assertIn('playfs login', shown)
+            self.assertNotIn('signed in as', shown)
+            return shown
+
+        self.sign_in()
+        self.playfs('serve', 'accounts', 'revoke', 'ann@example.org', '--store', self.home / 'store')
+        self.assertIn('playfs login ann@example.org --site', refused(), 'revoked')
+        self.keep_key('playfs_' + '0' * 48)
+        refused()
+        self.keep_key('not one of this service')
+        refused()
+        done = self.playfs('api', 'POST', '/agents', '-d', '{"handle": "x"}', *self.site, check=False)
+        self.assertEqual(done.returncode, FORBIDDEN, 'as whoami says')
+
+    def test_a_key_that_nobody_checked(self):
+        def unchecked(site, code, variables=None):
+            found = self.whoami('--site', site, variables=variables)
+            self.assertEqual((found['rests_on'], found['key']['checked'], found['key']['valid'],
+                              found['key']['error']['code']), ('account', False, None, code))
+            environment = {**self.environment('ann'), **(variables or {})}
+            shown = subprocess.run([self.playfs_path, 'whoami', '--site', site], env=environment, capture_output=True,
+                                   text=True, timeout=fixture.COMMAND_LIMIT).stdout
+            self.assertIn('The key was not checked: ', shown)
+
+        self.sign_in()
+        unchecked(self.api.origin, 'offline', {'PLAYFS_OFFLINE': 'yes'})
+        counting = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(counting.close)
+        [key] = self.keys()
+        with self.credentials().open('a') as file:
+            file.write(f"['{counting.url}']\napi_key = '{key}'\n['http://127.0.0.1:1']\napi_key = '{key}'\n")
+        unchecked('http://127.0.0.1:1', 'unreachable')
+        unchecked(counting.url, 'not_supported')  # it does not say what it offers
+        counting.tells = True
+        self.assertIs(self.whoami('--site', counting.url)['key']['valid'], True)
+        counting.fate = lambda request: (404, '{}') if request.endswith('/.site/key') else None
+        unchecked(counting.url, 'not_found')
+        counting.fate = lambda request: (200, '[]') if request.endswith('/.site/key') else None
+        unchecked(counting.url, 'protocol')
 
     def test_keys_that_others_can_read_are_refused(self):
         self.sign_in()

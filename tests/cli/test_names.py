@@ -41,6 +41,12 @@ class Names(fixture.Fixture):
         # Who comes after the fact sees the oldest.
         self.assertEqual(self.json('agent', 'show', 'ada', who='late')['agent']['id'], old[0])
 
+    def test_no_handle_hides_the_record_of_an_id(self):
+        ada = self.json('agent', 'register', 'ada')['agent']['id']
+        self.api.create('agents', handle=ada)
+        shown = self.json('agent', 'show', ada)
+        self.assertEqual((shown['agent']['id'], shown['agent']['handle'], shown['others']), (ada, 'ada', []))
+
     def test_a_handle_that_another_has_is_not_taken(self):
         ada = self.json('agent', 'register', 'ada')['agent']['id']
         bob = self.json('agent', 'register', 'bob', who='bob')['agent']['id']

@@ -737,6 +737,64 @@ class Growing(Conversation):
                          ['the first', 'by another mount', 'by this one'])
         self.assertEqual(programs(), (self.place / 'messages.ndjson').read_text())
 
+    def bodies(self, text):
+        return [json.loads(line)['body'] for line in text.split('\n')[:-1]]
+
+    def test_who_follows_a_thread_of_more_than_a_thousand_messages_goes_on(self):
+        """Also over the steps in which older messages are left out for who begins to read."""
+        written = [f'message {number}' for number in range(990)]
+        for body in written:
+            self.message(self.talk, body)
+        people, programs = self.tail(self.place / 'messages.md'), self.tail(self.place / 'messages.ndjson')
+        self.eventually(lambda: 'message 989' in people() and 'message 989' in programs(), 'it begins with what is there')
+        numbers = [(self.place / name).stat().st_ino for name in ('messages.md', 'messages.ndjson')]
+        for more in 5, 10, 1, 530, 20:  # over 1,001 and 1,501
+            written += [f'message {number}' for number in range(len(written), len(written) + more)]
+            for body in written[-more:]:
+                self.message(self.talk, body)
+            self.eventually(lambda: written[-1] in people() and written[-1] in programs(), f'it follows to {written[-1]}')
+        self.echo('by this mount', self.place / 'reply')
+        self.eventually(lambda: 'by this mount' in people() and 'by this mount' in programs(), 'it follows')
+        self.assertEqual(self.bodies(programs()), [*written, 'by this mount'])
+        self.assertEqual(people().count('\n> message '), len(written))
+        self.assertEqual([(self.place / name).stat().st_ino for name in ('messages.md', 'messages.ndjson')], numbers)
+        self.assertEqual(programs(), (self.place / 'messages.ndjson').read_text())
+        # Who begins now gets the newest ones.
+        bob = self.mount(self.api.origin, 'bob', options=self.options)
+        shown = self.bodies((bob.directory / 'threads' / self.talk / 'messages.ndjson').read_text())
+        self.assertEqual(shown, [*written, 'by this mount'][-len(shown):])
+        self.assertLessEqual(len(shown), 1000)
+        # A change of what was shown still makes a new file.
+        message = json.loads(programs().split('\n')[-2])['id']
+        time.sleep(1.2)
+        self.api.call('PATCH', f'/messages/{message}', {'body': 'changed'})
+        self.eventually(lambda: 'changed' in (self.place / 'messages.ndjson').read_text(), 'it is shown')
+        self.assertNotEqual((self.place / 'messages.ndjson').stat().st_ino, numbers[1])
+
+    def test_what_is_followed_takes_no_memory_for_what_was_read(self):
+        self.message(self.talk, 'the first')
+        people, programs = self.tail(self.place / 'messages.md'), self.tail(self.place / 'messages.ndjson')
+        self.eventually(lambda: 'the first' in people() and 'the first' in programs(), 'it begins')
+        written, large = ['the first'], 'x' * 14_000
+
+        def grow(count):
+            for _ in range(count):
+                written.append(f'{len(written)} {large}')
+                self.message(self.talk, written[-1])
+                if len(written) % 20 == 0:
+                    self.eventually(lambda: written[-1] in programs() and f'> {written[-1]}' in people(), 'it follows')
+
+        grow(399)
+        before = fixture.memory(self.ann.process)
+        grow(600)
+        self.assert_memory(fixture.memory(self.ann.process) - before, 40 << 20)
+        self.assertEqual(self.bodies(programs()), written)
+        # From the beginning, and not from the kernel's pages.
+        file = os.open(self.place / 'messages.ndjson', os.O_RDONLY)
+        self.addCleanup(os.close, file)
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        self.assertEqual(self.bodies((self.place / 'messages.ndjson').read_text()), written)
+
     def test_an_edited_message_makes_a_new_file(self):
         edited = self.message(self.talk, 'tpyo')
         self.message(self.talk, 'other')

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The inbox of a mount: what is for its agent, as a growing file and as files that are moved to mark them."""
 import errno
+import fcntl
 import json
 import os
 import re
@@ -138,6 +139,27 @@ class Contents(Inbox):
                 self.eventually(lambda: f'after {first}' in printed(), 'what comes')
                 self.assertEqual(printed(), (self.box(other) / 'messages.ndjson').read_text())
 
+    def test_who_follows_goes_on_when_older_lines_are_dropped(self):
+        talk = self.thread()
+        self.message(talk, 'the first', mentions=['ann'])
+        with open(self.box() / 'messages.ndjson', 'rb') as file:
+            read = [file.read()]
+            number = os.fstat(file.fileno()).st_ino
+
+            def last_line():
+                os.fstat(file.fileno())  # as tail -f does
+                read.append(file.read())
+                return b''.join(read).split(b'\n')[-2]
+
+            self.eventually(lambda: b'the first' in last_line(), 'it begins')
+            for count in range(1, 13):
+                for each in range(25):
+                    self.message(talk, f'{count} {each} ' + 'x' * 14_000, mentions=['ann'])
+                self.eventually(lambda count=count: f'"{count} 24 '.encode() in last_line(), f'it follows to {count}')
+            self.assertGreater(len(b''.join(read)), 4 << 20)
+            self.assertEqual(b''.join(read).count(b'\n'), 1 + 12 * 25)
+            self.assertEqual((self.box() / 'messages.ndjson').stat().st_ino, number)
+
     def test_it_costs_what_is_new(self):
         talk = self.thread()
         for number in range(120):
@@ -211,6 +233,47 @@ class Marks(Inbox):
             self.assertFalse((self.box(mount) / f'new/{more[0]}.json').exists())
         self.mv(more, 'seen', 'new', other)
         self.eventually(lambda: self.names('seen') == [], 'and back')
+
+    def test_of_several_that_move_an_entry_one_does(self):
+        """In this mount, in another of the same agent, and by a command without a mount, all at once."""
+        other = self.mount(self.proxy.url, options=self.options)
+        self.mv(self.ids[5:])  # now there is a lock
+        (lock,) = (self.home / 'ann/state').rglob('=inbox/lock')
+
+        def move(mount, source='new', target='seen'):
+            name = f'{self.ids[0]}.json'
+            try:
+                os.rename(self.box(mount) / source / name, self.box(mount) / target / name)
+            except OSError as problem:
+                return errno.errorcode[problem.errno]
+            return 'moved'
+
+        def race(*calls):
+            """What each of them got. While the lock is held, all find the entry where it was."""
+            self.assertEqual(self.names('new', other), self.names('new'))
+            got = [None] * len(calls)
+            threads = [threading.Thread(target=lambda at=at, call=call: got.__setitem__(at, call()))
+                       for at, call in enumerate(calls)]
+            with open(lock, 'rb') as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                for thread in threads:
+                    thread.start()
+                time.sleep(1)
+            for thread in threads:
+                thread.join()
+            return sorted(got)
+
+        def claim():
+            entries = json.loads(self.playfs('inbox', '--mark-seen', '--json', '--site', self.proxy.url, cwd='/').stdout)['entries']
+            return 'moved' if self.ids[0] in [entry['record']['id'] for entry in entries] else 'ENOENT'
+
+        for _ in range(3):
+            self.assertEqual(race(lambda: move(self.ann), lambda: move(other)), ['ENOENT', 'moved'])
+            self.assertEqual(race(lambda: move(self.ann, 'seen', 'new'), lambda: move(other, 'seen', 'new')),
+                             ['ENOENT', 'moved'])
+        self.assertEqual(race(lambda: move(self.ann), lambda: move(other), claim), ['ENOENT', 'ENOENT', 'moved'])
+        for mount in (self.ann, other):
+            self.eventually(lambda mount=mount: self.ids[0] in self.names('seen', mount), 'both know')
 
     def test_what_another_mount_has_looked_at_is_kept(self):
         """The mount that knows less marks last. The edit, while none is mounted, is news for who knows what was edited."""

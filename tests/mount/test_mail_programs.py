@@ -76,19 +76,25 @@ class Programs(test_maildir.Maildir):
             third = self.message(thread, 'third', parent=second)
             stray = self.message(thread, 'stray', parent='nonesuch', agent=test_maildir.HANDLES[-1])
             expected.update({first: None, second: first, third: second, stray: None})
+        # What it names is of the other thread.
+        crossing = self.message(thread, 'crossing', parent=next(iter(expected)))
+        expected[crossing] = None
         self.eventually(lambda: len(self.names('new')) == self.count + len(expected), 'they have come')
         notmuch('new')
-        found = {}
+        found, together = {}, {}
 
-        def walk(letters, parent):
+        def walk(letters, parent, number):
             for letter, answers in letters:
                 record = letter['id'].split('@')[0] if letter else None
-                found[record] = parent
-                walk(answers, record)
+                found[record], together[record] = parent, number
+                walk(answers, record, number)
 
-        for thread in json.loads(notmuch('show', '--format=json', '--body=false', '*')):
-            walk(thread, None)
+        for number, thread in enumerate(json.loads(notmuch('show', '--format=json', '--body=false', '*'))):
+            walk(thread, None, number)
         self.assertEqual({record: found[record] for record in expected}, expected)
+        # Roots are threads of their own, also those that name the same stranger.
+        roots = [together[record] for record, parent in expected.items() if parent is None]
+        self.assertEqual(len(set(roots)), len(roots))
         for words in (('search',), ('show', '--format=text'), ('address',)):
             self.assertFalse((test_maildir.OBEYED - {'\f'}).intersection(notmuch(*words, '*')), words)
 

@@ -6,6 +6,7 @@ import errno
 import json
 import mailbox
 import os
+import re
 import time
 import urllib.request
 
@@ -159,6 +160,29 @@ class Letters(Maildir):
         self.message(self.thread('Other'), 'two')
         self.eventually(lambda: os.stat(self.box('new')).st_mtime_ns > before, 'the time of new/ changes')
         self.eventually(lambda: len(self.names('new')) == 2, 'and it is listed')
+
+    def made(self):
+        """How many letters the mount has made so far."""
+        text = (self.top / '.playfs/metrics').read_text()
+        return int(re.search(r'^playfs_letters_made_total (\d+)', text, re.M)[1])
+
+    def test_what_comes_costs_itself_however_many_letters_there_are(self):
+        thread, other = self.thread(), self.thread('Other', 'help')
+        first = self.message(thread, 'the first')
+        for number in range(1_500):
+            self.message(thread, f'message {number}')
+        self.assertEqual((len(self.names('new')), self.made()), (1_501, 1_501))
+        self.names('new', 'help')
+        for count, kind in ((1, 'discussion'), (7, 'discussion'), (1, 'help')):
+            before, listed = self.made(), len(self.names('new', kind))
+            for number in range(count):
+                self.message(thread if kind == 'discussion' else other, f'{kind} {number}')
+            self.eventually(lambda: len(self.names('new', kind)) == listed + count, 'it is listed')
+            self.assertEqual(self.made() - before, count)
+        before = self.made()
+        self.api.call('PATCH', f'/messages/{first}', {'body': 'the first, edited'})
+        self.eventually(lambda: self.made() == before + 1, 'one letter is another one')
+        self.assertEqual(len(self.names('new')), 1_509)
 
     def test_a_changed_title_changes_the_letters_of_its_thread(self):
         thread = self.thread('tpyo')

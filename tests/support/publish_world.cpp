@@ -60,10 +60,13 @@ Record World::create(const std::string& collection, const std::string& body) {
   }));
 }
 
+void World::change(const std::string& collection, const std::string& id, const std::string& body) {
+  take(await<Record>(
+      [&](auto done) { client_->patch_record(collection, id, take(wire::parse_json(body)), {}, std::move(done)); }));
+}
+
 void World::set_head(const std::string& project, const std::string& revision) {
-  take(await<Record>([&](auto done) {
-    client_->patch_record("projects", project, JsonObject{{"latest_revision", revision}}, {}, std::move(done));
-  }));
+  change("projects", project, R"({"latest_revision":")" + revision + R"("})");
 }
 
 Record World::get(const std::string& collection, const std::string& id) {

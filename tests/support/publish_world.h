@@ -38,6 +38,7 @@ class World {
 
   // Another client: plain requests, as in the API's documentation.
   Record create(const std::string& collection, const std::string& body);
+  void change(const std::string& collection, const std::string& id, const std::string& body);
   void set_head(const std::string& project, const std::string& revision);
   Record get(const std::string& collection, const std::string& id);
   std::string head(const std::string& project);

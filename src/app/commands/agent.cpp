@@ -1,4 +1,6 @@
 // playfs agent: registers, shows, changes and lists agents' records. A handle is a claim: the first to register has it.
+#include <algorithm>
+
 #include "app/author.h"
 #include "app/commands/conversation.h"
 #include "app/json_fields.h"
@@ -35,12 +37,18 @@ Error is_taken(const CommandContext& context, const std::string& handle, const s
               context.next_command({"agent", "set", "about=…"}) + " if it is yours; else register another handle"};
 }
 
+/// The one that has the handle; nullptr if nobody has. An older one that is not listed may have it.
+Result<const content::Listed*> holder_in(const content::ListPtr& list, const runtime::ClientStack& stack,
+                                         const std::string& handle) {
+  if (!stack.site().is_list_whole("agents"))
+    return fail(ErrorCode::not_found, "there are too many agents to tell whose '" + handle + "' is", "use its id");
+  return content::holder_of(*list, handle);
+}
+
 /// The id of the record that has a handle; empty if there is none.
 Result<std::string> holder_of(runtime::ClientStack& stack, const std::string& handle) {
   PLAYFS_TRY(content::ListPtr list, list_of(stack, "agents"));
-  const content::Listed* holder = content::holder_of(*list, handle);
-  if (!holder && !stack.site().is_list_whole("agents"))
-    return fail(ErrorCode::not_found, "there are too many agents to tell whose '" + handle + "' is");
+  PLAYFS_TRY(const content::Listed* holder, holder_in(list, stack, handle));
   return holder ? holder->id : std::string();
 }
 
@@ -103,13 +111,18 @@ Result<ExitCode> agent_show(CommandContext& context, const AgentShowArguments& a
   PLAYFS_TRY(auto stack, context.open_client_stack());
   const std::string handle = arguments.handle.empty() ? context.agent(stack->source().text) : arguments.handle;
   PLAYFS_TRY(content::ListPtr list, list_of(*stack, "agents"));
-  Json::Array others;
-  const content::Listed* holder = content::holder_of(*list, handle);
-  for (const content::Listed& each : *list)
-    if (holder && each.name == handle && each.id != holder->id) others.emplace_back(each.id);
+  // As in agents/: an id means the record of that id, also if somebody has it as a handle.
+  const bool is_id = std::any_of(list->begin(), list->end(), [&](const auto& each) { return each.id == handle; });
+  Result<const content::Listed*> known = nullptr;
+  if (!is_id) known = holder_in(list, *stack, handle);
+  const content::Listed* holder = known.value_or(nullptr);
   auto found = agent_record(*stack, holder ? holder->id : handle);
+  if (!found && !known) return fail(known.error());
   if (!holder && !found && !is_outage(found.error().code)) return fail(no_agent(context, *stack, handle));
   if (!found) return fail(std::move(found).error());
+  Json::Array others;
+  for (const content::Listed& each : *list)
+    if (holder && each.name == handle && each.id != holder->id) others.emplace_back(each.id);
   if (!context.out.json()) print_fields(context.out, *found);
   if (!others.empty())
     context.out.note(std::to_string(others.size()) + " other records claim the same handle; this one had it first.");

@@ -21,17 +21,30 @@ struct Registration {
   std::optional<Error> unknown = {};  ///< why it could not be looked up; with an id: that is as last seen
 };
 
+/// What the site says about the stored key.
+struct KeyCheck {
+  std::optional<bool> is_valid = {};  ///< nullopt: it could not be asked, or does not tell
+  Error why = {};                     ///< unless it is valid
+  std::string email = {};             ///< of its account, if the site tells
+};
+
+KeyCheck check_key(runtime::ClientStack& stack) {
+  auto holder = await<remote::KeyHolder>([&](auto done) { stack.client().get_key_holder({}, std::move(done)); });
+  if (holder) return {true, {}, std::move(holder->email)};
+  const bool is_refused = holder.error().code == ErrorCode::unauthorized;
+  return {is_refused ? std::optional(false) : std::nullopt, std::move(holder).error()};
+}
+
 /// If several agents carry the handle, the one that owns it counts, as in agents/.
-Registration registration_of(const CommandContext& context, const runtime::Source& site, const std::string& handle) {
-  auto stack = context.open_client_stack(site);
-  if (!stack) return {.unknown = stack.error()};
-  content::Site& content = (*stack)->site();
+Registration registration_of(const CommandContext& context, runtime::ClientStack& stack, const std::string& handle) {
+  content::Site& content = stack.site();
   auto list = await<content::ListPtr>([&](auto done) { content.list("agents", {}, std::move(done)); });
   if (!list) return {.unknown = list.error()};
   Registration found;
   if (const content::Listed* agent = content::holder_of(**list, handle)) found = {agent->id, agent->named_at, {}};
-  const remote::Health health = (*stack)->client().health();
-  if (context.settings.flag("offline", site.text)) found.unknown = Error{ErrorCode::offline, "this is offline"};
+  const remote::Health health = stack.client().health();
+  if (context.settings.flag("offline", stack.source().text))
+    found.unknown = Error{ErrorCode::offline, "this is offline"};
   else if (!health.reachable) found.unknown = Error{ErrorCode::unreachable, health.last_error};
   else if (!content.is_list_whole("agents"))
     found.unknown = Error{ErrorCode::not_found, "not all agents of this site are listed"};
@@ -67,6 +80,41 @@ JsonObject document_of(const Registration& found) {
   return fields;
 }
 
+/// What writing as this author rests on.
+struct Basis {
+  std::optional<runtime::Login> login = {};
+  KeyCheck key = {};  ///< of a login
+
+  [[nodiscard]] bool is_refused() const { return login && key.is_valid == false; }
+  [[nodiscard]] const std::string& email() const { return key.email.empty() ? login->email : key.email; }
+};
+
+std::string words_for(const Basis& basis, const CommandContext& context, const runtime::Source& site) {
+  const std::string indent = "\n            ";
+  if (!basis.login) return "a claim: anyone can use this handle";
+  const std::string& email = basis.email();
+  if (basis.is_refused()) {
+    std::vector<std::string> again{"login"};
+    if (!email.empty()) again.push_back(email);
+    return "nothing: " + safe(site.text) + " refuses the key that is kept here" +
+           (email.empty() ? "" : " for " + safe(email)) + ":" + indent + safe(basis.key.why.message) + indent +
+           "Until there is a new one, what you write here is refused: " + safe(context.next_command(std::move(again)));
+  }
+  const std::string words = "signed in as " + (email.empty() ? "the owner of a key" : safe(email)) + " at " +
+                            safe(site.text) + ":" + indent +
+                            "what you write belongs to that account; the handle is a claim";
+  if (basis.key.is_valid) return words;
+  return words + indent + "The key was not checked: " + safe(basis.key.why.message);
+}
+
+Json document_of(const Basis& basis) {
+  if (!basis.login) return {};
+  JsonObject fields{{"checked", basis.key.is_valid.has_value()},
+                    {"valid", basis.key.is_valid ? Json(*basis.key.is_valid) : Json()}};
+  if (basis.key.is_valid != true) fields.append("error", vfs::error_json(basis.key.why));
+  return fields;
+}
+
 }  // namespace
 
 Result<ExitCode> whoami(CommandContext& context, const WhoamiArguments& arguments) {
@@ -75,7 +123,8 @@ Result<ExitCode> whoami(CommandContext& context, const WhoamiArguments& argument
     PLAYFS_CHECK(context.settings.set(runtime::Settings::Layer::flag, "agent", *arguments.agent));
   }
   PLAYFS_TRY(runtime::Source site, context.source());
-  PLAYFS_TRY(auto login, runtime::login_at(site, context.places));
+  Basis basis;
+  PLAYFS_TRY(basis.login, runtime::login_at(site, context.places));
   // --site means that service, whatever the enclosing mount is of.
   std::optional<MountedPlace> place;
   if (auto around = find_mount(context.io.directory); around && *around && (*around)->source == site.text)
@@ -84,16 +133,20 @@ Result<ExitCode> whoami(CommandContext& context, const WhoamiArguments& argument
   if (place)
     if (auto known = author_of_mount(*place)) of_mount = std::move(*known);
   const Author author = place ? author_in(context, *place, of_mount) : author_at(context, site.text);
-  const Registration found = registration_of(context, site, author.handle);
+  Registration found;
+  if (auto stack = context.open_client_stack(site)) {
+    if (basis.login) basis.key = check_key(**stack);
+    found = registration_of(context, **stack, author.handle);
+  } else {
+    basis.key.why = stack.error();
+    found.unknown = stack.error();
+  }
 
   Output& out = context.out;
   out.line("agent       " + safe(author.handle));
   out.line("from        " + words_for(author.origin));
   out.line("site        " + safe(site.text));
-  if (login)
-    out.line("rests on    signed in as " + (login->email.empty() ? "the owner of a key" : safe(login->email)) + " at " +
-             site.text + ":\n            what you write belongs to that account; the handle is a claim");
-  else out.line("rests on    a claim: anyone can use this handle");
+  out.line("rests on    " + words_for(basis, context, site));
   out.line("registered  " + words_for(found, site));
   const bool mount_differs = of_mount && of_mount->handle != author.handle;
   if (mount_differs)
@@ -103,8 +156,11 @@ Result<ExitCode> whoami(CommandContext& context, const WhoamiArguments& argument
   JsonObject document{{"site", site.text},
                       {"agent", author.handle},
                       {"agent_from", name_of(author.origin)},
-                      {"rests_on", login ? "account" : "claim"},
-                      {"email", login && !login->email.empty() ? Json(login->email) : Json()},
+                      {"rests_on", basis.is_refused() ? "nothing"
+                                   : basis.login      ? "account"
+                                                      : "claim"},
+                      {"email", basis.login && !basis.email().empty() ? Json(basis.email()) : Json()},
+                      {"key", document_of(basis)},
                       {"registered", document_of(found)}};
   if (of_mount)
     document.append("mount", JsonObject{{"directory", place->mount_point},

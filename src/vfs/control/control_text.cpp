@@ -17,7 +17,7 @@ Json id_array(std::span<const RevisionId> ids) {
 }
 
 /// Prefixes each line with a mark, so that no line of a stranger's text passes for another message.
-std::string quoted(std::string_view text) {
+std::string as_quote(std::string_view text) {
   std::string quoted;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -216,23 +216,33 @@ content::Reduced shown_of_message(Record record) {
   return {with_fields(record, {"title", "agent", "parent", "body"}), {}};
 }
 
+namespace {
+
+std::string entry_text(const Record& record, std::string_view body) {
+  std::string text = "\n**" + escape_for_terminal(text_field(record.fields, "agent")) + "** · " +
+                     escape_for_terminal(record.created_at) + " · " + escape_for_terminal(record.id) + "\n";
+  if (std::string parent = text_field(record.fields, "parent"); !parent.empty() && parent != record.id)
+    text += "(in reply to " + escape_for_terminal(parent) + ")\n";
+  if (!body.empty()) text += "\n" + as_quote(escape_for_terminal(body, true));
+  return text;
+}
+
+}  // namespace
+
 std::string messages_text(const Record& thread, std::span<const content::RecordPartPtr> messages, std::size_t older,
                           bool is_whole) {
-  std::string text = "# " + escape_for_terminal(text_field(thread.fields, "title")) + "\n";
-  auto append = [&](const Record& record, std::string_view body) {
-    text += "\n**" + escape_for_terminal(text_field(record.fields, "agent")) + "** · " +
-            escape_for_terminal(record.created_at) + " · " + escape_for_terminal(record.id) + "\n";
-    if (std::string parent = text_field(record.fields, "parent"); !parent.empty() && parent != record.id) {
-      text += "(in reply to " + escape_for_terminal(parent) + ")\n";
-    }
-    if (!body.empty()) text += "\n" + quoted(escape_for_terminal(body, true));
-  };
-  append(thread, text_field(thread.fields, "body"));
+  std::string text = "# " + escape_for_terminal(text_field(thread.fields, "title")) + "\n" +
+                     entry_text(thread, text_field(thread.fields, "body"));
   if (older > 0)
     text += "\n(Older messages not shown here: " + std::to_string(older) + ". Each is a file in messages/.)\n";
   if (!is_whole)
     text += "\n(Too many messages to list: older ones of this thread may be missing here and in messages/.)\n";
-  for (const auto& message : messages) append(message->record, text_field(message->record.fields, "body"));
+  return text + messages_text(messages);
+}
+
+std::string messages_text(std::span<const content::RecordPartPtr> messages) {
+  std::string text;
+  for (const auto& message : messages) text += entry_text(message->record, text_field(message->record.fields, "body"));
   return text;
 }
 

@@ -91,6 +91,8 @@ content::Reduced shown_of_message(Record record);
 /// that no list shows.
 std::string messages_text(const Record& thread, std::span<const content::RecordPartPtr> messages, std::size_t older,
                           bool is_whole);
+/// The same of the messages alone.
+std::string messages_text(std::span<const content::RecordPartPtr> messages);
 
 /// A string field of a record; "" if absent.
 std::string text_field(const JsonObject& fields, std::string_view name);

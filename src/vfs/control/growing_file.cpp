@@ -8,7 +8,8 @@
 namespace playfs::vfs {
 namespace {
 
-constexpr std::size_t kLongest = 4 << 20;
+/// What a stranger who never stops may take of the disk.
+constexpr std::uint64_t kLongest = 1 << 30;
 constexpr std::uint64_t kPage = 4096;
 
 }  // namespace
@@ -26,29 +27,25 @@ std::optional<std::string> lines_after(const std::string& text, const std::strin
 }
 
 GrowingFile::GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text, std::uint64_t reading,
-                         std::function<void()> looked)
+                         GrowingBasisPtr basis, std::function<void()> looked)
     : Node(mount, std::move(parent), std::move(name)),
       looked_(std::move(looked)),
-      text_(std::move(text)),
-      reading_(reading),
+      text_(mount.options().state_directory, std::move(text)),
+      shown_{std::move(basis), reading},
       changed_(mount.clock().wall()),
       shown_size_(text_.size()) {}
 
 std::uint64_t GrowingFile::ino() const { return ino_below(parent()->ino(), name() + "\n" + std::to_string(id())); }
 
-bool GrowingFile::grow_to(const std::string& text, std::uint64_t reading) {
-  std::uint64_t before = 0;
-  {
-    MutexLock lock(mutex_);
-    if (reading < reading_) return true;
-    reading_ = reading;
-    if (!text.starts_with(text_) || text.size() > kLongest) return false;
-    if (text.size() == text_.size()) return true;
-    before = text_.size();
-    text_ = text;
-    changed_ = mount().clock().wall();
-  }
-  grown(before, text.size());
+bool GrowingFile::grow_to(const std::string& text, std::uint64_t reading, const GrowingBasisPtr& basis) {
+  MutexLock lock(mutex_);
+  if (reading < shown_.reading) return true;
+  const std::string* known = text_.in_memory();
+  if (!known || !text.starts_with(*known) || text.size() > GrowingText::kInMemory) return false;
+  const std::uint64_t before = known->size();
+  if (!text_.append(std::string_view(text).substr(before))) return false;
+  shown_ = {basis, reading};
+  grown(before);
   return true;
 }
 
@@ -57,23 +54,38 @@ bool GrowingFile::shows_its_size() const {
   return shown_size_ >= text_.size();
 }
 
+GrowingFile::Shown GrowingFile::shown() const {
+  MutexLock lock(mutex_);
+  return shown_;
+}
+
+Status GrowingFile::append(const GrowingBasisPtr& was, const std::string& more, Shown now) {
+  MutexLock lock(mutex_);
+  if (shown_.basis != was) return {};
+  const std::uint64_t before = text_.size();
+  if (before + more.size() > kLongest) return fail(ErrorCode::file_too_big, "a file that is followed is too long");
+  PLAYFS_CHECK(text_.append(more));
+  shown_ = std::move(now);
+  grown(before);
+  return {};
+}
+
 bool GrowingFile::follow(const std::string& latest) {
-  std::uint64_t before = 0, after = 0;
-  {
-    MutexLock lock(mutex_);
-    auto more = lines_after(text_, latest);
-    if (!more || text_.size() + more->size() > kLongest) return false;
-    if (more->empty()) return true;
-    before = text_.size();
-    text_ += *more;
-    after = text_.size();
-    changed_ = mount().clock().wall();
-  }
-  grown(before, after);
+  MutexLock lock(mutex_);
+  const std::string* known = text_.in_memory();
+  auto more = known ? lines_after(*known, latest) : std::nullopt;
+  if (!more || text_.size() + more->size() > GrowingText::kInMemory) return false;
+  const std::uint64_t before = text_.size();
+  if (!text_.append(*more)) return false;
+  grown(before);
   return true;
 }
 
-void GrowingFile::grown(std::uint64_t before, std::uint64_t after) {
+void GrowingFile::grown(std::uint64_t before) {
+  const std::uint64_t after = text_.size();
+  if (after == before) return;
+  changed_ = mount().clock().wall();
+  // Under the lock: who sees that the size is not shown yet waits for what is queued here.
   mount().notifications().node_changed(id(), static_cast<std::int64_t>(before / kPage * kPage));
   std::weak_ptr<Node> weak = weak_from_this();
   mount().notifications().then(id(), [this, weak, after] {
@@ -93,7 +105,8 @@ Attempt<AttributesReply> GrowingFile::attributes(const OperationPtr&) {
 
 Attempt<std::string> GrowingFile::read(const OperationPtr&, std::uint64_t offset, std::size_t size) {
   MutexLock lock(mutex_);
-  return offset >= text_.size() ? std::string() : text_.substr(offset, size);
+  PLAYFS_ATTEMPT(std::string bytes, text_.read(offset, size));
+  return bytes;
 }
 
 }  // namespace playfs::vfs

@@ -19,7 +19,11 @@ Async<void> check_handle_is_free(Mount& mount, OperationPtr op, std::string hand
                  "if it is yours, change it by writing JSON to agents/" + handle + ".json; else choose another handle");
 }
 
-Error not_registered(const std::string& handle) {
+Error not_registered(const std::string& handle, bool is_sure) {
+  if (!is_sure)
+    return {ErrorCode::not_found,
+            "not all agents are listed, so nobody can tell which of them has the handle \"" + handle + "\"",
+            "use the agent's id"};
   return {ErrorCode::not_found, "nobody has registered the handle \"" + handle + "\"",
           "playfs agent register " + shell_word(handle) + ", or write the handle to agents/new"};
 }

@@ -15,7 +15,7 @@ class Mount;
 /// `content/names.h` decides who owns it then.
 Async<void> check_handle_is_free(Mount& mount, OperationPtr op, std::string handle, std::string own);
 
-/// Why `agents/HANDLE.json` does not exist.
-Error not_registered(const std::string& handle);
+/// Why `agents/HANDLE.json` does not exist. `is_sure`: all agents are listed.
+Error not_registered(const std::string& handle, bool is_sure);
 
 }  // namespace playfs::vfs

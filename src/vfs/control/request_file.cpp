@@ -9,6 +9,8 @@
 #include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
+#include "vfs/control/draft.h"
+#include "vfs/control/request_journal.h"
 #include "vfs/mount.h"
 #include "vfs/once.h"
 
@@ -24,7 +26,7 @@ constexpr std::chrono::seconds kLastRequests{3};
 /// The size shown for a text that is still to come. Reads return no more than there is.
 constexpr std::uint64_t kSizeToCome = 1 << 20;
 
-constexpr const char *kTaken = "taken", *kGivenAway = "given away";
+constexpr const char *kTaken = "taken", *kGivenAway = "given away", *kDrafted = "drafted";
 
 Error another_writes() {
   return {ErrorCode::busy, "a text is being written to this open file, from beginning to end", "open the file again"};
@@ -104,7 +106,7 @@ RequestTextPtr RequestFile::text_for(const OperationPtr& op, std::uint64_t offse
   const bool is_unknown = before && request_.is_for_record && before->is_unanswered(data);
   const bool again = before && offset == 0 && before->phase() == RequestText::Phase::done && !is_unknown;
   if (before && !again) return before;
-  auto fresh = std::make_shared<RequestText>(op->caller);
+  auto fresh = std::make_shared<RequestText>(op->caller, std::make_shared<Draft>(mount().journal(), path()));
   MutexLock lock(mutex_);
   if (own_ == before) own_ = fresh;  // otherwise a concurrent write to this open file was first
   return own_;
@@ -147,10 +149,13 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
     op->set_outcome(text);
     mount().requests().add(path(), self(), text);
     if (!completes && !text->watched().armed) begin_after_a_pause(text);
-    if (!completes) return data.size();
+    // Half an object is no request, and its writer has more to write.
+    if (!completes && text->begins_object(offset, {})) return data.size();
+    if (!completes) return missing(keep_draft(op, text));
     mount().requests().settle(path());
     begin(text);
   }
+  if (op->noted(kDrafted)) return data.size();
   // A complete JSON object: nothing can follow, so the write's errno can report the outcome.
   auto outcome = text->outcome();
   if (!outcome) return missing(until_done(text));
@@ -209,6 +214,15 @@ Fetch RequestFile::arm(const RequestTextPtr& text) {
   };
 }
 
+Fetch RequestFile::keep_draft(const OperationPtr& op, const RequestTextPtr& text) {
+  return on_disk(mount(), [self = self(), op, text]() -> Status {
+    Status kept = text->draft()->keep(*text);
+    op->note(kDrafted);
+    if (!kept) self->refuse(text, kept.error());
+    return kept;
+  });
+}
+
 void RequestFile::begin_after_a_pause(const RequestTextPtr& text) {
   mount().later(kPause, [self = self(), text, seen = text->changes()] {
     if (text->changes() == seen) self->begin(text);
@@ -241,6 +255,8 @@ void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> resul
   if (!result && !request_.is_for_record) mount().set_last_error(path(), text->order(), result.error());
   // The driver has recorded the others.
   if (!result && !traits_of(result.error().code).recorded) mount().site().events().refusal(path(), result.error());
+  const bool is_cut_short = !result && result.error().code == ErrorCode::interrupted;
+  if (!is_cut_short) mount().disk().post([draft = text->draft()] { draft->end(); });
   text->finish(result ? Status() : Status(fail(result.error())), std::move(document));
   mount().requests().remove(text);
   auto watcher = mount().requests().watcher();

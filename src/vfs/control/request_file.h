@@ -61,6 +61,8 @@ class RequestFile final : public Node {
   [[nodiscard]] Own own() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] RequestTextPtr text_for(const OperationPtr& op, std::uint64_t offset, const std::string& data);
   [[nodiscard]] Fetch arm(const RequestTextPtr& text);
+  /// What was written is on disk before the write is answered: close(2) waits for nothing.
+  [[nodiscard]] Fetch keep_draft(const OperationPtr& op, const RequestTextPtr& text);
   void begin_after_a_pause(const RequestTextPtr& text);
   void run(const RequestTextPtr& text);
   /// Call before the first write to a record's file: from then on its text differs from the record, so the name goes to

@@ -16,7 +16,7 @@ namespace playfs::vfs {
 namespace {
 
 constexpr std::size_t kLongestFile = 1 << 20;
-constexpr std::string_view kLock = ".lock", kRequest = ".json";
+constexpr std::string_view kLock = ".lock", kRequest = ".json", kDraft = ".draft";
 constexpr std::size_t kNameDigits = 16, kOrderDigits = 19;
 
 std::string text_of(const JournalledRequest& request) {
@@ -30,6 +30,7 @@ std::string text_of(const JournalledRequest& request) {
                     {"checked", request.is_checked},
                     {"steps", std::move(steps)}};
   if (request.is_caller_known) object.set("caller", request.caller);
+  if (!request.draft.empty()) object.set("draft", request.draft);
   return wire::to_text(object);
 }
 
@@ -53,6 +54,7 @@ std::optional<JournalledRequest> parsed(const std::string& text) {
   request.is_told = *told->boolean();
   const Json* checked = object->find("checked");
   request.is_checked = checked ? checked->boolean().value_or(true) : true;
+  request.draft = string_in(*object, "draft");
   for (const Json& each : *steps->array()) {
     const JsonObject* step = each.object();
     const Json* body = step ? step->find("body") : nullptr;
@@ -87,6 +89,18 @@ std::string in_order(std::int64_t order) {
 
 /// The part of a file's name that says whose it is.
 std::string owner_of(const std::string& name) { return name.substr(0, name.find('.')); }
+
+std::string draft_of(const std::string& name) {
+  const std::size_t begin = owner_of(name).size() + 1;
+  return name.substr(begin, name.size() - begin - kDraft.size());
+}
+
+/// Of a file of this mount by now, so the next one takes it over.
+Error not_read(Error error, const std::string& path) {
+  error = error.while_doing("read what was written before the last unmount");
+  error.hint = "nothing need be done: the next mount tries again; the text is in " + path;
+  return error;
+}
 
 }  // namespace
 
@@ -130,7 +144,7 @@ Status RequestJournal::make_room() {
 }
 
 Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<RequestStep> steps, std::int64_t order,
-                                                const std::string& caller) {
+                                                const std::string& caller, const std::string& draft) {
   PLAYFS_CHECK(open());
   std::optional<JournalledRequest> repeated;
   {
@@ -163,6 +177,7 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   }
   if (repeated && !is_too_old(*repeated)) {
     repeated->is_told = false;
+    repeated->draft = draft;
     if (!std::exchange(repeated->is_caller_known, true)) repeated->caller = caller;
     PLAYFS_CHECK(record(*repeated));
     return std::move(*repeated);
@@ -170,6 +185,7 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   if (repeated) end(*repeated);
   PLAYFS_CHECK(make_room());
   JournalledRequest request{std::move(path), std::move(steps), clock_.wall(), caller};
+  request.draft = draft;
   for (RequestStep& step : request.steps) step.key = random_.uuid();
   {
     MutexLock lock(mutex_);
@@ -254,18 +270,39 @@ void RequestJournal::end(const JournalledRequest& request) {
   }
 }
 
+Status RequestJournal::keep_draft(const std::string& draft, const std::string& path, std::string_view text) {
+  PLAYFS_CHECK(open());
+  const JsonObject object{{"path", path}, {"text", text}};
+  auto kept = write_file_atomically(path_of_draft(draft), wire::to_text(object));
+  if (!kept) return fail(std::move(kept).error().while_doing("keep the text until it is complete"));
+  return {};
+}
+
+void RequestJournal::drop_draft(const std::string& draft) {
+  const std::string path = path_of_draft(draft);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    log_warning("a text that was sent is still kept: " + error_from_errno(errno, path).message);
+}
+
+std::string RequestJournal::path_of_draft(const std::string& draft) const {
+  MutexLock lock(mutex_);
+  return path_of(own_ + "." + draft + std::string(kDraft));
+}
+
 RequestJournal::LeftBehind RequestJournal::left_behind() {
   LeftBehind left;
   std::error_code problem;
   std::set<std::string> locks;
   std::multimap<std::string, std::string> requests;  // by what follows the owner: in their order
+  std::multimap<std::string, std::string> drafts;
   for (std::filesystem::directory_iterator entry(directory_, problem), last; !problem && entry != last;
        entry.increment(problem)) {
     std::string name = entry->path().filename().string();
     if (name.ends_with(kLock)) locks.insert(std::move(name));
     else if (name.ends_with(kRequest)) requests.emplace(name.substr(owner_of(name).size()), std::move(name));
+    else if (name.ends_with(kDraft)) drafts.emplace(name.substr(owner_of(name).size()), std::move(name));
   }
-  if (locks.empty() && requests.empty()) return left;
+  if (locks.empty() && requests.empty() && drafts.empty()) return left;
   if (Status opened = open(); !opened) {
     log_warning(opened.error().message);
     return left;
@@ -281,23 +318,26 @@ RequestJournal::LeftBehind RequestJournal::left_behind() {
     UniqueFd file(::open(path_of(name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) gone.emplace(owner_of(name), std::move(file));
   }
-  for (const auto& [rest, name] : requests) {
+  // Another mount may be doing the same: the rename works for one of them.
+  auto takes_over = [&](const std::string& rest, const std::string& name) {
     const std::string owner = owner_of(name);
-    if (owner == own || (!gone.contains(owner) && locks.contains(owner + std::string(kLock)))) continue;
-    // Another mount may be doing the same: the rename works for one of them.
-    const std::string taken = own + rest;
-    if (::rename(path_of(name).c_str(), path_of(taken).c_str()) == 0) take(taken, left);
-  }
+    if (owner == own || (!gone.contains(owner) && locks.contains(owner + std::string(kLock)))) return false;
+    return ::rename(path_of(name).c_str(), path_of(own + rest).c_str()) == 0;
+  };
+  for (const auto& [rest, name] : requests)
+    if (takes_over(rest, name)) take(own + rest, left);
+  std::set<std::string> sent;
+  for (const JournalledRequest& request : left.requests) sent.insert(request.draft);
+  for (const auto& [rest, name] : drafts)
+    if (takes_over(rest, name)) take_draft(own + rest, sent.contains(draft_of(name)), left);
   for (const auto& [owner, file] : gone) ::unlink(path_of(owner + std::string(kLock)).c_str());
   return left;
 }
 
 void RequestJournal::take(const std::string& name, LeftBehind& left) {
   auto text = read_file(path_of(name), kLongestFile);
-  if (!text && text.error().code != ErrorCode::file_too_big) {  // of this mount by now, so the next one takes it over
-    Error error = std::move(text).error().while_doing("read what was written before the last unmount");
-    error.hint = "nothing need be done: the next mount tries again; the text is in " + path_of(name);
-    left.unreadable.push_back(std::move(error));
+  if (!text && text.error().code != ErrorCode::file_too_big) {
+    left.unreadable.push_back(not_read(std::move(text).error(), path_of(name)));
     return;
   }
   auto request = text ? parsed(*text) : std::nullopt;
@@ -316,6 +356,22 @@ void RequestJournal::take(const std::string& name, LeftBehind& left) {
     resumed_.emplace(name, *request);
     left.requests.push_back(std::move(*request));
   }
+}
+
+void RequestJournal::take_draft(const std::string& name, bool is_sent, LeftBehind& left) const {
+  const std::string path = path_of(name);
+  if (is_sent) {
+    ::unlink(path.c_str());  // else the next mount comes to the same
+    return;
+  }
+  auto text = read_file(path, kLongestFile);
+  if (!text) return left.unreadable.push_back(not_read(std::move(text).error(), path));
+  auto draft = wire::parse_json(*text);
+  if (!draft || !draft->object()) return left.unreadable.push_back(set_aside(name));
+  const std::string written_to = string_in(*draft->object(), "path");
+  Unsent unsent = keep_unsent_text(unsent_directory(), draft_of(name), written_to, string_in(*draft->object(), "text"));
+  if (unsent.is_kept) ::unlink(path.c_str());
+  left.drafts.emplace_back(written_to, std::move(unsent.why));
 }
 
 Error RequestJournal::set_aside(const std::string& name) const {

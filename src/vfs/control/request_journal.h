@@ -12,15 +12,19 @@
 // or after its text was written to `unsent_directory()` and synced (`give_up`). A process that dies between the two
 // leaves both, and the next mount repeats the step; that yields the same file, since each key has one file there.
 //
-// Each request is one file, synced, 0600, in a directory that all mounts of a site share. A mount's files begin with
-// its name, and it holds a lock on NAME.lock; the next mount takes over the files of one that is gone. All calls do
-// local I/O, so they belong on a disk thread. Thread-safe; its lock is a leaf.
+// A text that is still being written is a draft, which is on disk too. The next mount moves the drafts of one that is
+// gone to `unsent_directory()`, unless a request was made of them.
+//
+// Each request or draft is one file, synced, 0600, in a directory that all mounts of a site share. A mount's files
+// begin with its name, and it holds a lock on NAME.lock; the next mount takes over the files of one that is gone. All
+// calls do local I/O, so they belong on a disk thread. Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -56,6 +60,7 @@ struct JournalledRequest {
   /// journal this: their requests count as checked.
   bool is_checked = false;
   std::string name = {};  ///< of its file
+  std::string draft = {};  ///< of the text that it was made of
 };
 
 class RequestJournal {
@@ -72,10 +77,10 @@ class RequestJournal {
 
   /// Journals the request, or finds the one that it repeats, with its keys and the records made so far. `order`
   /// increases from one request to the next, also from mount to mount. `caller`: who writes now; a request written
-  /// under another account is never the same.
+  /// under another account is never the same. `draft`: the one that the request replaces.
   [[nodiscard]] Result<JournalledRequest> begin(std::string path, std::vector<RequestStep> steps,
-                                                std::int64_t order = 0, const std::string& caller = {})
-      PLAYFS_EXCLUDES(mutex_);
+                                                std::int64_t order = 0, const std::string& caller = {},
+                                                const std::string& draft = {}) PLAYFS_EXCLUDES(mutex_);
   /// Journals the records made so far, `is_checked` and `is_told`.
   [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
   /// Whether it is to be sent again: it was resumed, and nobody has got its outcome.
@@ -91,12 +96,19 @@ class RequestJournal {
   /// error that says where the text is.
   [[nodiscard]] Error give_up(JournalledRequest request, Error why) PLAYFS_EXCLUDES(mutex_);
 
+  // Drafts: texts that are being written, and are no requests yet (draft.h).
+  [[nodiscard]] std::string new_draft() { return random_.uuid(); }
+  [[nodiscard]] Status keep_draft(const std::string& draft, const std::string& path, std::string_view text)
+      PLAYFS_EXCLUDES(mutex_);
+  void drop_draft(const std::string& draft) PLAYFS_EXCLUDES(mutex_);
+
   /// Where the texts of requests that were given up are saved.
   [[nodiscard]] std::string unsent_directory() const { return directory_ + "/unsent"; }
 
   struct LeftBehind {
     std::vector<JournalledRequest> requests;  ///< to be sent again if they may be, in their order
     std::vector<Error> unreadable;            ///< what became of files that are no requests, or cannot be read now
+    std::vector<std::pair<std::string, Error>> drafts;  ///< by their control files: where texts are that were not sent
   };
   /// Takes over the unfinished requests of mounts that are gone.
   [[nodiscard]] LeftBehind left_behind() PLAYFS_EXCLUDES(mutex_);
@@ -106,9 +118,12 @@ class RequestJournal {
   [[nodiscard]] bool is_too_old(const JournalledRequest& request) const;
   /// Makes room by dropping the oldest request whose writer knows its outcome.
   [[nodiscard]] Status make_room() PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] std::string path_of_draft(const std::string& draft) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
   /// Reads one that was taken over.
   void take(const std::string& name, LeftBehind& left) PLAYFS_EXCLUDES(mutex_);
+  /// Saves a draft that was taken over as an unsent text. `is_sent`: drops it instead, since it became a request.
+  void take_draft(const std::string& name, bool is_sent, LeftBehind& left) const;
   /// Moves a damaged file unchanged to the unsent texts. Returns the error that says so.
   [[nodiscard]] Error set_aside(const std::string& name) const;
 

@@ -133,6 +133,11 @@ bool RequestText::empty() const {
   return bytes_.empty();
 }
 
+std::string RequestText::written() const {
+  MutexLock lock(mutex_);
+  return bytes_;
+}
+
 bool RequestText::start(std::int64_t order) {
   MutexLock lock(mutex_);
   if (phase_ != Phase::collecting) return false;

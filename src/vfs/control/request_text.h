@@ -18,6 +18,8 @@
 
 namespace playfs::vfs {
 
+class Draft;
+
 /// The outcome of a request, as text.
 struct RequestAnswer {
   ShownText text;
@@ -40,8 +42,11 @@ struct Request {
 class RequestText {
  public:
   enum class Phase { collecting, running, done };
-  explicit RequestText(Caller writer) : writer_(std::move(writer)) {}
+  /// `draft`: where it is kept while it is written; nullptr: nowhere.
+  explicit RequestText(Caller writer, std::shared_ptr<Draft> draft = nullptr)
+      : writer_(std::move(writer)), draft_(std::move(draft)) {}
 
+  [[nodiscard]] const std::shared_ptr<Draft>& draft() const { return draft_; }
   /// The process that wrote first, without that write's cancellation token.
   [[nodiscard]] Caller writer() const { return {writer_.uid, writer_.gid, writer_.pid, {}}; }
   [[nodiscard]] Phase phase() const PLAYFS_EXCLUDES(mutex_);
@@ -59,6 +64,8 @@ class RequestText {
   [[nodiscard]] std::uint64_t end() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::string bytes(std::uint64_t offset, std::size_t size) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool empty() const PLAYFS_EXCLUDES(mutex_);
+  /// What was written so far, acceptable or not.
+  [[nodiscard]] std::string written() const PLAYFS_EXCLUDES(mutex_);
 
   /// Moves from collecting to running; true for the one caller that is to run it. `order`: larger than that of the
   /// requests of the file that were complete before.
@@ -96,6 +103,7 @@ class RequestText {
   [[nodiscard]] std::string with(std::uint64_t offset, std::string_view data) const PLAYFS_REQUIRES(mutex_);
 
   const Caller writer_;
+  const std::shared_ptr<Draft> draft_;
   mutable Mutex mutex_;
   Phase phase_ PLAYFS_GUARDED_BY(mutex_) = Phase::collecting;
   std::int64_t order_ PLAYFS_GUARDED_BY(mutex_) = 0;

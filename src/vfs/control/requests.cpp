@@ -8,6 +8,7 @@
 #include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
+#include "vfs/control/draft.h"
 #include "vfs/control/handles.h"
 #include "vfs/control/request_file.h"
 #include "vfs/mount.h"
@@ -227,8 +228,10 @@ Async<RecordPartPtr> send_once(Mount& mount, OperationPtr op, std::string path, 
                                std::shared_ptr<JournalledRequest> request) {
   for (const RequestStep& step : steps) PLAYFS_CO_CHECK(check_size(step));
   const RequestTextPtr text = *op->held<RequestTextPtr>(kRequestText);
-  PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, path, steps, request, order = text->order()]() -> Status {
-    PLAYFS_TRY(*request, mount.journal().begin(path, steps, order, mount.site().client().caller()));
+  PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, path, steps, request, text, order = text->order()]() -> Status {
+    PLAYFS_TRY(*request,
+               mount.journal().begin(path, steps, order, mount.site().client().caller(), text->draft()->name()));
+    text->draft()->end();
     return {};
   }));
   PLAYFS_AWAIT_CHECK(until_its_turn(mount, std::move(path), text));
@@ -342,6 +345,7 @@ void resume_requests(Mount& mount) {
     auto ticket = gate->enter();
     if (!ticket) return;
     auto left = mount.journal().left_behind();
+    for (const auto& [path, error] : left.drafts) mount.site().events().error(path, error);
     for (const Error& error : left.unreadable) mount.site().events().error(".playfs/errors.ndjson", error);
     std::map<std::string, std::shared_ptr<Resumed>> files;
     for (JournalledRequest& each : left.requests) {

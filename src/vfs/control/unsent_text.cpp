@@ -24,24 +24,48 @@ UnsentText unsent_of(const JournalledRequest& request) {
   return unsent;
 }
 
+Status write_unsent(const std::string& directory, const std::string& path, const std::string& text) {
+  PLAYFS_CHECK(make_private_directory(directory));
+  return write_file_atomically(path, text);
+}
+
+/// What to type at the top of the mount.
+std::string sending(const std::string& kept, const std::string& control_file) {
+  return "at the top of the mount: cat " + shell_word(kept) + " > " + shell_word(control_file);
+}
+
 }  // namespace
 
 Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, Error why) {
   const UnsentText unsent = unsent_of(request);
   const std::string text = wire::to_pretty_text(unsent.body),
                     path = directory + "/" + request.steps.front().key + ".json";
-  Status kept = make_private_directory(directory);
-  if (kept) kept = write_file_atomically(path, text);
+  const Status kept = write_unsent(directory, path, text);
   const std::string look = "see whether it has arrived; else ";
   // Only what is refused here, before it is sent, has this code and says so.
   if (why.code == ErrorCode::already_exists) {
     why.message += kept ? "; its text is in " + path : "; its text is " + text;
   } else if (kept) {
     why.message += "; nobody knows whether it arrived, and its text is in " + path;
-    why.hint = look + "send it, at the top of the mount: cat " + shell_word(path) + " > " + shell_word(unsent.path);
+    why.hint = look + "send it, " + sending(path, unsent.path);
   } else {
     why.message += "; nobody knows whether it arrived, and its text is " + text;
     why.hint = look + "write it again";
+  }
+  return {std::move(why), kept.has_value()};
+}
+
+Unsent keep_unsent_text(const std::string& directory, const std::string& name, const std::string& path,
+                        const std::string& text) {
+  const std::string kept_in = directory + "/" + name + ".txt";
+  const Status kept = write_unsent(directory, kept_in, text);
+  Error why{ErrorCode::interrupted, "what was written here last was not sent, since the mount ended first"};
+  if (kept) {
+    why.message += "; it is in " + kept_in;
+    why.hint = "see whether it is all of it; then send it, " + sending(kept_in, path);
+  } else {
+    why.message += ", and could not be kept (" + kept.error().message + "): " + text;
+    why.hint = "write it again";
   }
   return {std::move(why), kept.has_value()};
 }

@@ -4,7 +4,6 @@
 
 #include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
-#include "vfs/control/growing_file.h"
 
 namespace playfs::vfs {
 
@@ -19,7 +18,7 @@ bool GrowingDirectory::grows(const std::string& name) const {
 }
 
 Attempt<LookupResult> GrowingDirectory::growing_file(const OperationPtr& op, const std::string& name,
-                                                     const std::string& text, std::uint64_t reading) {
+                                                     const std::string& text, GrowingFile::Shown made_of) {
   auto look = [weak = weak_from_this()] {
     auto self = std::static_pointer_cast<GrowingDirectory>(weak.lock());
     if (!self || !self->looked()) return;
@@ -28,10 +27,21 @@ Attempt<LookupResult> GrowingDirectory::growing_file(const OperationPtr& op, con
     self->listed_anew();
   };
   auto file = children().get<GrowingFile>(
-      name, [&](GrowingFile& growing) { return growing.grow_to(text, reading); },
-      [&] { return std::make_shared<GrowingFile>(mount(), shared_from_this(), name, text, reading, look); });
+      name, [&](GrowingFile& growing) { return growing.grow_to(text, made_of.reading, made_of.basis); },
+      [&] {
+        return std::make_shared<GrowingFile>(mount(), shared_from_this(), name, text, made_of.reading, made_of.basis,
+                                             look);
+      });
+  return grown_file(op, file);
+}
+
+std::shared_ptr<GrowingFile> GrowingDirectory::file_of(const std::string& name) {
+  return children().living<GrowingFile>(name);
+}
+
+Attempt<LookupResult> GrowingDirectory::grown_file(const OperationPtr& op, const std::shared_ptr<GrowingFile>& file) {
   // A program that has just written must find what it wrote.
-  const std::string fact = "shown/" + name;
+  const std::string fact = "shown/" + file->name();
   if (!op->noted(kGoesOn) && !file->shows_its_size() && !op->noted(fact))
     return missing(until_kernel_knows(mount(), op, file->id(), fact));
   return found(op, file, 0);
@@ -46,7 +56,7 @@ void GrowingDirectory::listed_anew() {
 void GrowingDirectory::grow() {
   auto self = std::static_pointer_cast<GrowingDirectory>(shared_from_this());
   for (const std::string& name : files_) {
-    if (!children().living<GrowingFile>(name)) continue;
+    if (!file_of(name)) continue;
     auto op = std::make_shared<Operation>(Caller());
     op->note(kGoesOn);
     mount().metrics().count_grown();

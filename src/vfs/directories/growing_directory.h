@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "vfs/control/growing_file.h"
 #include "vfs/directories/followed_lists.h"
 #include "vfs/directories/virtual_directory.h"
 
@@ -27,9 +28,13 @@ class GrowingDirectory : public VirtualDirectory {
   [[nodiscard]] bool grows(const std::string& name) const;
   /// A number for a text, taken before its sources are read: of two texts, the one with the higher number is newer.
   [[nodiscard]] std::uint64_t next_reading() { return ++readings_; }
+  /// The living file of that name; nullptr: there is none.
+  [[nodiscard]] std::shared_ptr<GrowingFile> file_of(const std::string& name);
   /// The file of that name, grown to `text`, or a new one.
   Attempt<LookupResult> growing_file(const OperationPtr& op, const std::string& name, const std::string& text,
-                                     std::uint64_t reading);
+                                     GrowingFile::Shown made_of);
+  /// The result of a lookup of a file that has grown.
+  Attempt<LookupResult> grown_file(const OperationPtr& op, const std::shared_ptr<GrowingFile>& file);
   /// Call when a program looks at the files. Returns whether the lists were not being followed before.
   bool looked() { return lists_.looked(shared_from_this()); }
 

@@ -18,6 +18,12 @@ constexpr const char* kInboxLists[] = {"messages", "threads", "domain_mail"};
 constexpr const char* kShown =
     "the inbox shows records as they are: answer in threads/ID/reply, change your own in threads/ID/messages/";
 
+/// How far the lines go that a file shows.
+struct InboxBasis final : GrowingBasis {
+  explicit InboxBasis(std::uint64_t behind) : end(behind) {}
+  const std::uint64_t end;
+};
+
 Error only_marked() {
   return {ErrorCode::not_permitted, "entries of the inbox are moved between new/ and seen/, under their own names",
           "mv inbox/new/ID.json inbox/seen/   (and back); nothing is removed"};
@@ -57,8 +63,19 @@ Attempt<LookupResult> InboxDirectory::growing(const OperationPtr& op, const std:
                     "older messages are in threads/"};
     mount().site().events().error(path_below(name), is_nobodys ? nobodys : cut);
   }
-  const std::uint64_t reading = next_reading();
-  return growing_file(op, name, inbox.lines(), reading);
+  if (const auto file = file_of(name); file && grown(*file)) return grown_file(op, file);
+  Inbox::Lines lines = inbox.lines();
+  return growing_file(op, name, lines.text, {std::make_shared<const InboxBasis>(lines.end), next_reading()});
+}
+
+bool InboxDirectory::grown(GrowingFile& file) {
+  const GrowingFile::Shown shown = file.shown();
+  auto more = mount().inbox().lines_from(std::static_pointer_cast<const InboxBasis>(shown.basis)->end);
+  if (!more) return false;
+  if (more->text.empty()) return true;
+  Status longer = file.append(shown.basis, more->text, {std::make_shared<const InboxBasis>(more->end), shown.reading});
+  if (!longer) mount().site().events().error(file.path(), longer.error());
+  return longer.has_value();
 }
 
 MarkedDirectory::MarkedDirectory(Mount& mount, NodePtr parent, std::string name, bool is_seen)
@@ -98,18 +115,18 @@ Attempt<void> MarkedDirectory::rename(const OperationPtr& op, const std::string&
   if (!stem || !other || new_name != name || (flags & ~unsigned{RENAME_NOREPLACE}) != 0) return refused(op);
   const std::optional<Inbox::Entry> entry = mount().inbox().find(*stem);
   if (!entry) return fail(ErrorCode::not_found, "no entry of the inbox has this name");
-  const char* fact = "inbox/marked";
-  if (other.get() != this && !op->noted(fact)) {
-    return missing(
-        on_disk(mount(), [&mount = mount(), op, fact, entry = *entry, is_seen = other->is_seen_]() -> Status {
-          PLAYFS_CHECK(mount.inbox().save_before_mark());
-          PLAYFS_CHECK(mount.inbox_marks().mark(entry.id, entry.at, is_seen));
-          op->note(fact);
-          return {};
-        }));
+  constexpr const char *kMoved = "inbox/moved", *kGone = "inbox/gone";
+  if (other.get() != this && !op->noted(kMoved) && !op->noted(kGone)) {
+    return missing(on_disk(mount(), [&mount = mount(), op, entry = *entry, is_seen = other->is_seen_]() -> Status {
+      PLAYFS_CHECK(mount.inbox().save_before_mark());
+      PLAYFS_TRY(const bool is_ours, mount.inbox_marks().mark(entry.id, entry.at, is_seen));
+      op->note(is_ours ? kMoved : kGone);
+      return {};
+    }));
   }
   for (const Node* directory : {static_cast<const Node*>(this), static_cast<const Node*>(other.get())})
     mount().notifications().node_changed(directory->id(), 0);
+  if (op->noted(kGone)) return fail(ErrorCode::not_found, "another reader has moved it", "list the directory again");
   return {};
 }
 

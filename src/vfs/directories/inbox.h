@@ -24,6 +24,9 @@ class InboxDirectory final : public GrowingDirectory {
   Attempt<LookupResult> growing(const OperationPtr& op, const std::string& name) override;
 
  private:
+  /// Appends what is new. False if the file cannot just grow.
+  bool grown(GrowingFile& file);
+
   std::atomic<bool> told_ = false;  ///< that it is incomplete
 };
 

@@ -69,6 +69,7 @@ MaildirFolder::MaildirFolder(Mount& mount, NodePtr parent, std::string name, Mai
     : VirtualDirectory(mount, std::move(parent), std::move(name)),
       shared_(std::move(shared)),
       followed_(mount, collections_of(this->name()), {}, [this] { read_marks(); }),
+      index_(this->name(), shared_->domain, threads_of_messages_),
       changed_(mount.started()) {}
 
 MaildirsDirectory& MaildirFolder::above() const { return static_cast<MaildirsDirectory&>(*parent()); }
@@ -84,40 +85,40 @@ Attempt<LookupResult> MaildirFolder::child(const OperationPtr& op, const std::st
   return nothing(kEndless);
 }
 
-MaildirMark MaildirFolder::shown(std::optional<MaildirMark> mark, const FolderLetters::Letter& letter) {
+MaildirMark MaildirFolder::shown(std::optional<MaildirMark> mark, const FolderLetter& letter) {
   MaildirMark shown = std::move(mark).value_or(MaildirMark{});
-  if (shown.updated != letter.updated()) shown.info = without_seen(std::move(shown.info));
+  if (shown.updated != letter.updated) shown.info = without_seen(std::move(shown.info));
   return shown;
 }
 
-MaildirFolder::Name MaildirFolder::name_of(const FolderLetters::Letter& letter) const {
+MaildirFolder::Name MaildirFolder::name_of(const FolderLetter& letter) const {
   const MaildirMark mark = shown(letter);
   return {mark.place, letter.unique + mark.info};
 }
 
 Attempt<MaildirFolder::Found> MaildirFolder::find(const OperationPtr& op, Place place, const std::string& name) {
   Found found;
-  PLAYFS_ATTEMPT(found.all, letters(op, true));
+  PLAYFS_ATTEMPT(const FolderLettersPtr all, letters(op, true));
   const std::string unique = name.substr(0, name.find(':'));
-  const FolderLetters::Letter* letter = found.all->find(unique);
+  FolderLetterPtr letter = all->find(unique);
   if (!letter) return found;
   found.mark = shared_->marks.of(letter->mark);
   const MaildirMark mark = shown(found.mark, *letter);
-  if (mark.place == place && unique + mark.info == name) found.letter = letter;
+  if (mark.place == place && unique + mark.info == name) found.letter = std::move(letter);
   return found;
 }
 
 Attempt<LetterTexts::Wanted> MaildirFolder::wanted(const OperationPtr& op, const Found& found) {
   LetterContext context{found.letter->thread ? "messages" : "domain_mail", shared_->domain, {}, {}};
-  if (const content::Listed* thread = found.letter->thread) {
+  if (const auto& thread = found.letter->thread) {
     context.kind = thread->kind;
-    context.subject = thread->name;
+    context.subject = thread->title;
     if (context.subject.empty()) {  // or too long for a list
       PLAYFS_ATTEMPT(RecordPartPtr part, known_part(mount(), op, "threads", thread->id, letter_of_record));
       context.subject = subject_of(part->record);
     }
   }
-  return LetterTexts::Wanted{found.letter->of->id, found.letter->updated(), std::move(context)};
+  return LetterTexts::Wanted{found.letter->id, found.letter->updated, std::move(context)};
 }
 
 Attempt<LookupResult> MaildirFolder::file(const OperationPtr& op, Place place, const std::string& name) {
@@ -148,7 +149,7 @@ Attempt<void> MaildirFolder::mark(const OperationPtr& op, Place place, const std
   }
   PLAYFS_ATTEMPT(Found letter, find(op, place, name));
   if (!letter.letter) return fail(ErrorCode::not_found, "there is no such letter here", "list the directory again");
-  MaildirMark mark{letter.letter->updated(), to, info};
+  MaildirMark mark{letter.letter->updated, to, info};
   return missing(on_disk(
       mount(),
       [op, shared = shared_, key = letter.letter->mark, from = letter.mark, mark = std::move(mark)]() -> Status {
@@ -203,24 +204,23 @@ void MaildirFolder::is_outdated(const std::string& unique) {
   FolderLettersPtr all;
   {
     MutexLock lock(mutex_);
-    all = known_;
+    all = index_.letters();
   }
-  if (const FolderLetters::Letter* letter = all ? all->find(unique) : nullptr) tell({name_of(*letter)});
+  if (const FolderLetterPtr letter = all->find(unique)) tell({name_of(*letter)});
 }
 
 void MaildirFolder::marked(const MaildirMarks::Changes& changes) {
   FolderLettersPtr all;
   {
     MutexLock lock(mutex_);
-    all = known_;
+    all = index_.letters();
   }
-  if (!all) return;
   std::vector<Name> former;
-  for (const FolderLetters::Letter& letter : all->letters) {
-    auto change = changes.find(letter.mark);
+  for (const FolderLetterPtr& letter : all->all) {
+    auto change = changes.find(letter->mark);
     if (change == changes.end()) continue;
-    const MaildirMark mark = shown(change->second, letter);
-    former.push_back({mark.place, letter.unique + mark.info});
+    const MaildirMark mark = shown(change->second, *letter);
+    former.push_back({mark.place, letter->unique + mark.info});
   }
   if (!former.empty()) tell(former);
 }

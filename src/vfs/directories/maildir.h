@@ -11,21 +11,16 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "vfs/control/letter_texts.h"
 #include "vfs/control/maildir_marks.h"
 #include "vfs/directories/followed_lists.h"
+#include "vfs/directories/maildir_index.h"
 #include "vfs/directories/virtual_directory.h"
 #include "vfs/published/list_fetches.h"
 
 namespace playfs::vfs {
-
-/// Folders in addition to one for each kind of thread.
-inline constexpr const char* kMail = "mail";
-inline constexpr const char* kInbox = "inbox";
 
 /// What the folders share.
 struct Maildirs {
@@ -56,30 +51,6 @@ class MaildirsDirectory final : public VirtualDirectory {
   const MaildirsPtr shared_;
 };
 
-/// The letters of a folder, derived from lists. Immutable.
-struct FolderLetters {
-  struct Letter {
-    std::string unique;          ///< its name, but for the flags
-    std::string mark;            ///< by which it is marked
-    std::uint64_t position = 0;  ///< in listings; a letter keeps it as others come
-    const content::Listed* of = nullptr;
-    const content::Listed* thread = nullptr;  ///< nullptr: it is a mail
-    [[nodiscard]] std::int64_t updated() const { return of->updated_at.nanoseconds / 1000; }
-  };
-  /// The lists that it is derived from; nullptr: not from this one.
-  struct Lists {
-    ListPtr messages, threads, mail;
-    bool operator==(const Lists&) const = default;
-  };
-  Lists lists;
-  std::vector<Letter> letters;  ///< by `unique`
-  /// Their threads, and those of the messages that they may answer.
-  std::unordered_map<std::string_view, std::string_view> thread_by_message;
-
-  [[nodiscard]] const Letter* find(std::string_view unique) const;
-};
-using FolderLettersPtr = std::shared_ptr<const FolderLetters>;
-
 /// One Maildir.
 class MaildirFolder final : public VirtualDirectory {
  public:
@@ -89,8 +60,8 @@ class MaildirFolder final : public VirtualDirectory {
   /// `any_age`: of the lists.
   Attempt<FolderLettersPtr> letters(const OperationPtr& op, bool any_age) PLAYFS_EXCLUDES(mutex_);
   /// The place and flags of a letter with this mark.
-  [[nodiscard]] static MaildirMark shown(std::optional<MaildirMark> mark, const FolderLetters::Letter& letter);
-  [[nodiscard]] MaildirMark shown(const FolderLetters::Letter& letter) const {
+  [[nodiscard]] static MaildirMark shown(std::optional<MaildirMark> mark, const FolderLetter& letter);
+  [[nodiscard]] MaildirMark shown(const FolderLetter& letter) const {
     return shown(shared_->marks.of(letter.mark), letter);
   }
   /// What a name in `place` stands for, if anything.
@@ -108,8 +79,8 @@ class MaildirFolder final : public VirtualDirectory {
   void looked() { followed_.looked(shared_from_this()); }
   [[nodiscard]] WallTime changed() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::uint64_t marks_version() const { return shared_->marks.version(); }
-  /// According to the current lists.
-  [[nodiscard]] LetterTexts::IsOfThread is_of_thread() const PLAYFS_EXCLUDES(mutex_);
+  /// According to the lists at the time of the question.
+  [[nodiscard]] LetterTexts::IsOfThread is_of_thread() const;
   /// The collections that the folder is derived from.
   [[nodiscard]] const std::vector<std::string>& collections() const { return followed_.collections(); }
 
@@ -123,22 +94,18 @@ class MaildirFolder final : public VirtualDirectory {
     Place place;
     std::string text;
   };
-  /// A letter, as `all` has it, and its mark.
+  /// A letter and its mark.
   struct Found {
-    FolderLettersPtr all;
-    const FolderLetters::Letter* letter = nullptr;
+    FolderLetterPtr letter;
     std::optional<MaildirMark> mark;
   };
   /// The letter that a name in `place` stands for; nullptr: none.
   Attempt<Found> find(const OperationPtr& op, Place place, const std::string& name);
   Attempt<LetterTexts::Wanted> wanted(const OperationPtr& op, const Found& found);
-  [[nodiscard]] Name name_of(const FolderLetters::Letter& letter) const;
-  [[nodiscard]] FolderLettersPtr letters_of(FolderLetters::Lists lists);
-  FolderLettersPtr settle(FolderLetters::Lists lists) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] Name name_of(const FolderLetter& letter) const;
+  FolderLettersPtr settle(const FolderIndex::Lists& lists) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool is_inbox() const;
   void tell_left_out();
-  /// Names of `before` that now stand for something else, or for nothing.
-  [[nodiscard]] std::vector<Name> outdated(const FolderLetters& before, const FolderLetters& now) const;
   void invalidate(const std::vector<Name>& names);
   /// Invalidates the names that are listed differently.
   void tell(const std::vector<Name>& outdated) PLAYFS_EXCLUDES(mutex_);
@@ -148,10 +115,12 @@ class MaildirFolder final : public VirtualDirectory {
 
   const MaildirsPtr shared_;
   Children letters_;
+  const std::shared_ptr<ThreadsOfMessages> threads_of_messages_ = std::make_shared<ThreadsOfMessages>();
   std::atomic<bool> told_ = false;  ///< that older letters are left out
   FollowedLists followed_;
   mutable Mutex mutex_;
-  FolderLettersPtr known_ PLAYFS_GUARDED_BY(mutex_);
+  FolderIndex index_ PLAYFS_GUARDED_BY(mutex_);
+  bool is_known_ PLAYFS_GUARDED_BY(mutex_) = false;
   bool is_sure_ PLAYFS_GUARDED_BY(mutex_) = false;
   WallTime changed_ PLAYFS_GUARDED_BY(mutex_);
 };

@@ -38,9 +38,9 @@ Attempt<ListedNames> MaildirBox::names(const OperationPtr& op) {
     if (listed_ == all && marks_ == marks) return names_;
   }
   std::vector<ListedName> names;
-  for (const FolderLetters::Letter& letter : all->letters) {
-    const MaildirMark mark = folder().shown(letter);
-    if (mark.place == place_) names.push_back({letter.unique + mark.info, S_IFREG, letter.position});
+  for (const FolderLetterPtr& letter : all->all) {
+    const MaildirMark mark = folder().shown(*letter);
+    if (mark.place == place_) names.push_back({letter->unique + mark.info, S_IFREG, letter->position});
   }
   std::sort(names.begin(), names.end(),
             [](const ListedName& a, const ListedName& b) { return a.position < b.position; });

@@ -4,6 +4,8 @@
 
 #include "model/path.h"
 #include "vfs/attempt_fetches.h"
+#include "vfs/control/draft.h"
+#include "vfs/control/request_file.h"
 #include "vfs/control/requests.h"
 #include "vfs/directories/revisions.h"
 #include "vfs/directories/tree_root.h"
@@ -349,6 +351,7 @@ Async<RequestAnswer> ProjectDirectory::commit(OperationPtr op, std::string text)
                                                             {"cancelled", std::int64_t{cancelled.commits}},
                                                             {"too_late", cancelled.too_late}})};
   }
+  demand.request.journalled = [draft = (*op->held<RequestTextPtr>(kRequestText))->draft()] { draft->end(); };
   PLAYFS_AWAIT(const CommitResult result, tree->commit(op, std::move(demand.request)));
   std::string lasting = tree->document(result);
   if (lasting.empty()) co_return RequestAnswer{commit_document(result), false};

@@ -36,13 +36,13 @@ std::string_view handle_of(const content::Listed& agent) {
   return names_it ? std::string_view(agent.name) : std::string_view();
 }
 
-/// If the record is absent, fails with a hint what to do, which the log gets too.
-Fetch or_not_registered(const OperationPtr& op, const std::string& handle, Fetch fetch) {
-  return [op, handle, fetch = std::move(fetch)](CancelToken cancel, Callback<void> done) mutable {
-    fetch(std::move(cancel), [op, handle, done = std::move(done)](Status status) mutable {
+/// If the record is absent, fails with `absent`, which the log gets too.
+Fetch or_absent(const OperationPtr& op, Error absent, Fetch fetch) {
+  return [op, absent = std::move(absent), fetch = std::move(fetch)](CancelToken cancel, Callback<void> done) mutable {
+    fetch(std::move(cancel), [op, absent, done = std::move(done)](Status status) mutable {
       if (status || status.error().code != ErrorCode::not_found) return done(std::move(status));
       op->note(kRefused);
-      done(fail(not_registered(handle)));
+      done(fail(absent));
     });
   };
 }
@@ -87,7 +87,8 @@ CollectionDirectory::CollectionDirectory(Mount& mount, NodePtr parent, std::stri
 Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, view_.collection));
   if (view_.by_handle) mount().site().names_were_shown(view_.collection);
-  return derived_.of(list, [this](const std::vector<content::Listed>& records) {
+  const bool is_sure = is_sure_of_names();
+  return derived_.of(list, [this, is_sure](const std::vector<content::Listed>& records) {
     std::vector<ListedName> names;
     if (view_.form) names.push_back({"new", S_IFREG, kFirstPosition});
     if (view_.by_name) names.push_back({"by-name", S_IFDIR, kFirstPosition + 1});
@@ -100,8 +101,8 @@ Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
     for (std::size_t i = records.size(); i > 0; --i) {
       const content::Listed& record = records[i - 1];
       if (!names_a_file(record.id)) continue;
-      const std::string_view handle = view_.by_handle ? handle_of(record) : std::string_view();
-      // A record is listed by its id if another record owns its handle, or has that handle as its id.
+      const std::string_view handle = view_.by_handle && is_sure ? handle_of(record) : std::string_view();
+      // A record is listed by its id if another record owns its handle or might, or has that handle as its id.
       const bool by_handle = !handle.empty() && holders.at(handle) == &record && !ids.contains(handle);
       const std::string& stem = by_handle ? record.name : record.id;
       names.push_back({stem + ".json", S_IFREG, kFirstPosition + 2 + (records.size() - i)});
@@ -116,9 +117,11 @@ Attempt<std::string> CollectionDirectory::id_of(const OperationPtr& op, const st
   mount().site().names_were_shown(view_.collection);
   // The service assigns ids, so they take precedence: no handle can hide the record with that id.
   if (std::any_of(list->begin(), list->end(), [&](const auto& record) { return record.id == stem; })) return stem;
-  const content::Listed* holder = content::holder_of(*list, stem);
+  const content::Listed* holder = is_sure_of_names() ? content::holder_of(*list, stem) : nullptr;
   return holder ? holder->id : stem;
 }
+
+bool CollectionDirectory::is_sure_of_names() const { return mount().site().is_list_whole(view_.collection); }
 
 Error CollectionDirectory::refusal() const {
   Error error = VirtualDirectory::refusal();
@@ -141,7 +144,7 @@ Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const s
   PLAYFS_ATTEMPT(std::string id, id_of(op, *stem));
   auto here = part_here(mount(), op, view_.collection, id, text_of_record);
   if (!here && here.error().fetch && view_.by_handle)
-    return missing(or_not_registered(op, *stem, std::move(here).error().fetch));
+    return missing(or_absent(op, not_registered(*stem, is_sure_of_names()), std::move(here).error().fetch));
   PLAYFS_ATTEMPT(RecordPartPtr part, std::move(here));
   ShownText text = shown_text_of(mount(), view_.collection, id, text_of_record, *part);
   const WallTime time = record_time(part->record);

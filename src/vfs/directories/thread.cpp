@@ -34,12 +34,29 @@ const Form& reply_form() {
 
 constexpr const char* kForPeople = "messages.md";
 constexpr const char* kMbox = "thread.mbox";
+/// Messages that are appended together.
+constexpr std::size_t kAppendedAtOnce = 256;
 /// A message in an mbox takes as long to render as this many bytes elsewhere.
 constexpr std::size_t kLetterBytes = 2 << 10;
 
 content::Reduce shown_in(const std::string& name) {
   if (name == kForPeople) return shown_of_message;
   return name == kMbox ? letter_of_record : line_of_message;
+}
+
+/// What a text is made of.
+struct ThreadBasis final : GrowingBasis {
+  ThreadBasis(ThreadPart of, std::string begins_with, WallTime last_line)
+      : part(std::move(of)), head(std::move(begins_with)), last(last_line) {}
+  const ThreadPart part;
+  const std::string head;
+  const WallTime last;  ///< of its lines
+};
+
+std::size_t size_of_messages(const std::vector<RecordPartPtr>& messages) {
+  std::size_t bytes = 0;
+  for (const RecordPartPtr& message : messages) bytes += size_of_message(message->record);
+  return bytes;
 }
 
 }  // namespace
@@ -96,8 +113,6 @@ Attempt<ThreadDirectory::ReadingPtr> ThreadDirectory::reading(const OperationPtr
 
 Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& op, const ListPtr& messages,
                                                             content::Reduce reduce, std::size_t& older) {
-  // The messages come with the list. Reread one page of it each time, to find changes of older ones.
-  if (!op->noted(kGoesOn)) mount().site().names_were_shown("messages");
   const std::vector<content::Listed>& all = *messages;
   const std::size_t most = all.size() - left_out(all.size(), all.size());
   std::vector<std::string> ids;
@@ -119,6 +134,36 @@ Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& 
   return shown;
 }
 
+Attempt<std::shared_ptr<GrowingFile>> ThreadDirectory::grown(const OperationPtr& op, const std::string& name,
+                                                             const std::string& head, const Reading& now) {
+  // An mbox names ancestors, of which those that were left out are not at hand.
+  const auto file = name == kMbox ? nullptr : file_of(name);
+  while (file) {
+    const GrowingFile::Shown shown = file->shown();
+    if (now.number < shown.reading) return file;
+    const auto was = std::static_pointer_cast<const ThreadBasis>(shown.basis);
+    const auto after = messages_after(was->part, *now.messages, mount().site().is_list_whole("messages"));
+    if (!after || was->head != head) return nullptr;
+    if (*after == 0) return file;
+    const std::size_t begin = *after - std::min(*after, kAppendedAtOnce);
+    std::vector<std::string> ids;
+    for (std::size_t at = *after; at > begin; --at) ids.push_back((*now.messages)[at - 1].id);
+    PLAYFS_ATTEMPT(const std::vector<RecordPartPtr> parts, known_parts(mount(), op, "messages", ids, shown_in(name)));
+    const LineTimes times = times_of_lines(parts);
+    if (name != kForPeople && times.first < was->last) return nullptr;
+    PLAYFS_ATTEMPT(std::string more, rendered(mount(), op, name + "/" + ids.back(), size_of_messages(parts), [=] {
+                     return name == kForPeople ? messages_text(parts) : messages_ndjson(parts);
+                   }));
+    auto basis = std::make_shared<ThreadBasis>(part_with(was->part, now.messages, *after, begin), head,
+                                               std::max(was->last, times.last));
+    if (Status longer = file->append(shown.basis, more, {std::move(basis), now.number}); !longer) {
+      mount().site().events().error(path_below(name), longer.error());
+      return nullptr;
+    }
+  }
+  return nullptr;
+}
+
 Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std::string& name) {
   // An update of an open file requests only what is new.
   const bool is_look = !op->noted(kGoesOn);
@@ -128,6 +173,11 @@ Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std
   PLAYFS_ATTEMPT(RecordPartPtr thread, is_look ? part_here(mount(), op, "threads", thread_, of_thread)
                                                : known_part(mount(), op, "threads", thread_, of_thread));
   PLAYFS_ATTEMPT(const ReadingPtr of, reading(op));
+  // The messages come with the list. Reread one page of it each time, to find changes of older ones.
+  if (is_look) mount().site().names_were_shown("messages");
+  const std::string head = name == kForPeople ? messages_text(thread->record, {}, 0, true) : std::string();
+  PLAYFS_ATTEMPT(const std::shared_ptr<GrowingFile> file, grown(op, name, head, *of));
+  if (file) return grown_file(op, file);
   std::size_t older = 0;
   PLAYFS_ATTEMPT(std::vector<RecordPartPtr> shown, newest(op, of->messages, shown_in(name), older));
   if (older > 0 && !told_.exchange(true)) {
@@ -136,9 +186,7 @@ Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std
     Error cut{ErrorCode::refused_input, std::move(message), "read them in messages/, one file each"};
     mount().site().events().error(path_below(name), cut);
   }
-  std::size_t bytes = 0;
-  for (const RecordPartPtr& message : shown) bytes += size_of_message(message->record);
-  if (is_mbox) bytes += shown.size() * kLetterBytes;
+  const std::size_t bytes = size_of_messages(shown) + (is_mbox ? shown.size() * kLetterBytes : 0);
   auto render = [name, domain = mail::domain_of(mount().options().mount_source), record = thread->record, shown, older,
                  is_whole = mount().site().is_list_whole("messages")] {
     if (name == kForPeople) return messages_text(record, shown, older, is_whole);
@@ -146,7 +194,9 @@ Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std
     return thread_mbox(shown, {"messages", domain, subject_of(record), text_field(record.fields, "kind")});
   };
   PLAYFS_ATTEMPT(std::string text, rendered(mount(), op, name, bytes, std::move(render)));
-  return growing_file(op, name, text, of->number);
+  const ThreadPart part{of->messages, 0, older};
+  const auto basis = std::make_shared<const ThreadBasis>(part, head, times_of_lines(shown).last);
+  return growing_file(op, name, text, {basis, of->number});
 }
 
 MessagesDirectory::MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)

@@ -35,6 +35,10 @@ class ThreadDirectory final : public GrowingDirectory {
 
   /// The current operation's reading: the same one until it ends.
   Attempt<ReadingPtr> reading(const OperationPtr& op);
+  /// The file of that name with what is new appended; nullptr if it cannot just grow. `head`: what its text begins
+  /// with.
+  Attempt<std::shared_ptr<GrowingFile>> grown(const OperationPtr& op, const std::string& name, const std::string& head,
+                                              const Reading& now);
   /// The newest that are shown, oldest first; `older`: how many before them are left out.
   Attempt<std::vector<content::RecordPartPtr>> newest(const OperationPtr& op, const ListPtr& messages,
                                                       content::Reduce reduce, std::size_t& older);

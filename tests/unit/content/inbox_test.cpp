@@ -70,7 +70,7 @@ TEST_F(InboxTest, HasWhatIsForMe) {
   EXPECT_EQ(inbox_->find("reply")->why, ForMe::reply);
   EXPECT_EQ(inbox_->find("in mine")->why, ForMe::own_thread);
   EXPECT_EQ(inbox_->find("mail")->collection, "domain_mail");
-  const std::string lines = inbox_->lines();
+  const std::string lines = inbox_->lines().text;
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 4);
 }
 
@@ -89,13 +89,13 @@ TEST_F(InboxTest, IsKeptForTheNextProcess) {
   ASSERT_TRUE(inbox_->is_to_be_saved());
   ASSERT_TRUE(inbox_->save());
   EXPECT_FALSE(inbox_->is_to_be_saved());
-  const std::string lines = inbox_->lines();
+  const std::string lines = inbox_->lines().text;
   again();
   say("reply", {{"parent", "by me"}});
   EXPECT_EQ(taken().size(), 151U);
   EXPECT_FALSE(inbox_->is_to_be_saved()) << "only one was looked at";
-  EXPECT_TRUE(inbox_->lines().starts_with(lines));
-  EXPECT_THAT(inbox_->lines().substr(lines.size()), HasSubstr("\"reply\""));
+  EXPECT_TRUE(inbox_->lines().text.starts_with(lines));
+  EXPECT_THAT(inbox_->lines().text.substr(lines.size()), HasSubstr("\"reply\""));
 }
 
 TEST_F(InboxTest, WhatAnotherProcessHasSavedIsKept) {
@@ -185,11 +185,14 @@ TEST_F(InboxTest, StrangersFillNoMemory) {
   const std::string long_text(12'000, 'x');
   for (int i = 0; i < 300; ++i) say("m" + std::to_string(i), {{"mentions", Json::Array{"ann"}}, {"body", long_text}});
   EXPECT_EQ(taken().size(), 300U);
-  EXPECT_LE(inbox_->lines().size(), Inbox::kMostBytes);
+  EXPECT_LE(inbox_->lines().text.size(), Inbox::kMostBytes);
   EXPECT_TRUE(inbox_->is_cut());
-  EXPECT_THAT(inbox_->lines(), HasSubstr("\"m299\""));
-  EXPECT_TRUE(inbox_->lines().starts_with("{"));
-  EXPECT_TRUE(inbox_->lines().ends_with("}\n"));
+  EXPECT_THAT(inbox_->lines().text, HasSubstr("\"m299\""));
+  EXPECT_TRUE(inbox_->lines().text.starts_with("{"));
+  EXPECT_TRUE(inbox_->lines().text.ends_with("}\n"));
+  const Inbox::Lines lines = inbox_->lines();
+  EXPECT_EQ(inbox_->lines_from(lines.end - lines.text.size())->text, lines.text);
+  EXPECT_EQ(inbox_->lines_from(lines.end - lines.text.size() - 1), std::nullopt) << "dropped";
 }
 
 TEST_F(InboxTest, OnlyTheNewestEntriesAreKept) {
@@ -208,6 +211,20 @@ TEST_F(InboxTest, OnlyTheNewestEntriesAreKept) {
   EXPECT_FALSE(inbox_->find("4"));
   EXPECT_TRUE(inbox_->find("5"));
   EXPECT_TRUE(inbox_->is_cut());
+}
+
+TEST_F(InboxTest, LinesGoOnFromAPlace) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  say("m1", {{"mentions", Json::Array{"ann"}}});
+  EXPECT_EQ(taken().size(), 1U);
+  const auto first = inbox_->lines();
+  EXPECT_EQ(first.end, first.text.size());
+  EXPECT_EQ(inbox_->lines_from(first.end)->text, "");
+  say("m2", {{"mentions", Json::Array{"ann"}}});
+  EXPECT_EQ(taken().size(), 2U);
+  const auto second = inbox_->lines_from(first.end);
+  EXPECT_EQ(first.text + second->text, inbox_->lines().text);
+  EXPECT_EQ(second->end, first.text.size() + second->text.size());
 }
 
 TEST_F(InboxTest, NobodyHasNone) {

@@ -86,6 +86,33 @@ TEST_F(AnnounceTest, TheThreadIsLookedForOnce) {
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 
+TEST_F(AnnounceTest, TheThreadIsTheOneThatHasTheProjectsTitle) {
+  const std::string title = thread_title(ProjectId(project));
+  auto thread = [&](const std::string& named) {
+    return world.create("threads", R"({"title":")" + named + R"(","kind":"discussion","agent":"other"})").id;
+  };
+  const std::string oldest = thread(title);
+  thread(title);
+  // More than the pages that announcements are looked for on.
+  for (int i = 0; i < 2'100; ++i) thread("another");
+  words("r1", 0);
+  EXPECT_EQ(*world.all("messages").front().fields.find("thread")->string(), oldest);
+  EXPECT_EQ(world.all("threads").size(), 2'102u);
+}
+
+TEST_F(AnnounceTest, AThreadThatLostTheTitleIsLeft) {
+  words("r1", 0);
+  const std::string first = world.all("threads").front().id;
+  world.change("threads", first, R"({"title":"something else"})");
+  ASSERT_TRUE(upstream.holder_of("threads", "whatever reads the list"));
+  words("r2", 0);
+  EXPECT_EQ(world.all("threads").size(), 2u);
+  for (const auto& message : world.all("messages")) {
+    const bool is_second = message.fields.find("body")->string()->starts_with("Revision r2");
+    EXPECT_EQ(*message.fields.find("thread")->string() != first, is_second);
+  }
+}
+
 TEST_F(AnnounceTest, AFormerHeadIsAnnouncedDespiteAMessageThatNamesItAsHead) {
   words("r1", 0, "r2");
   EXPECT_EQ(words("r2", 0, "r1"), "Revision r2 by author is not merged into head r1. To merge it: playfs merge r2");

@@ -63,6 +63,8 @@ class LogOnly final : public Upstream {
   void learn(const std::string&, const Record& record) override { learned.push_back(record.id); }
 
   Result<Record> get(const std::string&, const std::string&) override { return nothing(); }
+  Result<std::string> holder_of(const std::string&, const std::string&) override { return nothing(); }
+  bool may_carry(const std::string&, const std::string&, const std::string&) override { return false; }
   Result<RevisionTreePtr> revision(const RevisionId&) override { return nothing(); }
   Result<Bytes> content(const RevisionTreePtr&, const std::string&, const FileEntry&) override { return nothing(); }
   Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>&) override { return nothing(); }

@@ -31,6 +31,8 @@ class ChunksOnly final : public Upstream {
   Result<Look> look() override { return nothing(); }
   Result<wire::RecordPage> page(const std::string&, const std::string&) override { return nothing(); }
   Result<Record> get(const std::string&, const std::string&) override { return nothing(); }
+  Result<std::string> holder_of(const std::string&, const std::string&) override { return nothing(); }
+  bool may_carry(const std::string&, const std::string&, const std::string&) override { return false; }
   Result<RevisionTreePtr> revision(const RevisionId&) override { return nothing(); }
   Result<Bytes> content(const RevisionTreePtr&, const std::string&, const FileEntry&) override { return nothing(); }
   Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>&) override { return nothing(); }

@@ -174,7 +174,7 @@ TEST_F(EventStreamTest, ASiteWithoutEventsIsAskedAgainRarely) {
 
 TEST_F(EventStreamTest, OnlyAPathOfTheSameHostIsFollowed) {
   auto path = [](std::string_view events) {
-    return events_path_of({{"events", std::string(events)}}, "https://play.example.org");
+    return path_of("events", {{"events", std::string(events)}}, "https://play.example.org");
   };
   EXPECT_EQ(path("/.site/events"), "/.site/events");
   EXPECT_EQ(path("https://play.example.org/e"), "/e");
@@ -183,7 +183,7 @@ TEST_F(EventStreamTest, OnlyAPathOfTheSameHostIsFollowed) {
                              "/e x", "/e\r\nX: y", "/e\\x", "/\xc3\xa4"})
     EXPECT_EQ(path(events), "") << events;
   EXPECT_EQ(path("/" + std::string(512, 'e')), "");
-  EXPECT_EQ(events_path_of({{"events", true}}, "https://play.example.org"), "");
+  EXPECT_EQ(path_of("events", {{"events", true}}, "https://play.example.org"), "");
 }
 
 TEST_F(EventStreamTest, GarbageEndsInPollingForAWhile) {

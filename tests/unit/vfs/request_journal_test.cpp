@@ -72,6 +72,47 @@ TEST_F(RequestJournalTest, WhatNobodyInParticularWroteKeepsItsKeyAfterALogin) {
   EXPECT_EQ(again->caller, "");
 }
 
+TEST_F(RequestJournalTest, ATextThatNoRequestWasMadeOfIsKept) {
+  auto journal = open();
+  ASSERT_TRUE(journal->keep_draft("d", "threads/t/reply", "hal"));
+  ASSERT_TRUE(journal->keep_draft("d", "threads/t/reply", "half a text"));
+  EXPECT_THAT(open()->left_behind().drafts, IsEmpty()) << "its mount is alive";
+  const auto left = left_to_the_next(journal);
+  ASSERT_THAT(left.drafts, SizeIs(1));
+  EXPECT_EQ(left.drafts[0].first, "threads/t/reply");
+  EXPECT_THAT(left.drafts[0].second.message, HasSubstr(file_of("unsent/d.txt").string()));
+  EXPECT_EQ(read_file(file_of("unsent/d.txt"), 1 << 20).value(), "half a text");
+  EXPECT_THAT(left.requests, IsEmpty());
+  EXPECT_THAT(left_to_the_next(journal).drafts, IsEmpty()) << "it is told once";
+}
+
+TEST_F(RequestJournalTest, ATextThatARequestWasMadeOfIsNotKeptBesideIt) {
+  auto journal = open();
+  ASSERT_TRUE(journal->keep_draft("d", "threads/t/reply", "hello"));
+  ASSERT_TRUE(journal->begin("threads/t/reply", hello(), 0, "", "d"));
+  const auto left = left_to_the_next(journal);
+  EXPECT_THAT(left.requests, SizeIs(1));
+  EXPECT_THAT(left.drafts, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(file_of("unsent")));
+  ASSERT_TRUE(journal->keep_draft("e", "threads/t/reply", "hello"));
+  journal->drop_draft("e");
+  EXPECT_THAT(left_to_the_next(journal).drafts, IsEmpty());
+}
+
+TEST_F(RequestJournalTest, ATextThatCannotBeKeptIsToldAndTriedAgain) {
+  auto journal = open();
+  ASSERT_TRUE(journal->keep_draft("d", "threads/t/reply", "a text"));
+  std::ofstream(file_of("unsent")) << "in the way";
+  for (int mount = 0; mount < 2; ++mount) {
+    const auto left = left_to_the_next(journal);
+    ASSERT_THAT(left.drafts, SizeIs(1));
+    EXPECT_THAT(left.drafts[0].second.message, HasSubstr("a text"));
+  }
+  std::filesystem::remove(file_of("unsent"));
+  EXPECT_THAT(left_to_the_next(journal).drafts, SizeIs(1));
+  EXPECT_EQ(read_file(file_of("unsent/d.txt"), 1 << 20).value(), "a text");
+}
+
 TEST_F(RequestJournalTest, ARequestOfAMountThatIsGoneIsTakenOverOnce) {
   auto first = open();
   const auto sent = first->begin("threads/t/reply", hello());

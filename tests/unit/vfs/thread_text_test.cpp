@@ -43,6 +43,43 @@ TEST(ThreadText, AChangedMessageIsThereAgainWhenItWasChanged) {
   EXPECT_TRUE(messages_ndjson(shown).starts_with(before));
 }
 
+content::ListPtr list_of(std::initializer_list<std::pair<const char*, int>> newest_first) {
+  auto list = std::make_shared<std::vector<content::Listed>>();
+  for (const auto& [id, updated] : newest_first) {
+    content::Listed item;
+    item.id = id;
+    item.updated_at = {updated};
+    list->push_back(std::move(item));
+  }
+  return list;
+}
+
+TEST(ThreadText, WhatFollowsIsAppendedIfNothingElseHasChanged) {
+  const ThreadPart shown{list_of({{"c", 1}, {"b", 1}, {"a", 1}}), 0, 1};
+  auto after = [&](const content::ListPtr& now, bool is_whole = true) { return messages_after(shown, *now, is_whole); };
+  EXPECT_EQ(after(shown.list), 0U);
+  EXPECT_EQ(after(list_of({{"e", 1}, {"d", 1}, {"c", 1}, {"b", 1}, {"a", 1}})), 2U);
+  EXPECT_EQ(after(list_of({{"d", 1}, {"c", 1}, {"b", 1}, {"a", 2}})), 1U) << "that one is left out";
+  EXPECT_EQ(after(list_of({{"d", 1}, {"c", 1}, {"b", 2}, {"a", 1}})), std::nullopt) << "an edit";
+  EXPECT_EQ(after(list_of({{"d", 1}, {"c", 1}, {"x", 1}, {"b", 1}, {"a", 1}})), std::nullopt) << "in between";
+  EXPECT_EQ(after(list_of({{"c", 1}, {"b", 1}, {"a", 1}, {"x", 1}})), std::nullopt) << "before";
+  EXPECT_EQ(after(list_of({{"b", 1}, {"a", 1}})), std::nullopt) << "one is gone";
+  EXPECT_EQ(after(list_of({{"d", 1}, {"c", 1}, {"b", 1}})), std::nullopt) << "the oldest is gone";
+  EXPECT_EQ(after(list_of({{"d", 1}, {"c", 1}, {"b", 1}}), false), 1U) << "the list has no room for it any more";
+  EXPECT_EQ(messages_after({list_of({}), 0, 0}, *list_of({{"a", 1}}), true), 1U);
+}
+
+TEST(ThreadText, APartGrowsFromItsOwnBeginning) {
+  const auto now = list_of({{"e", 1}, {"d", 1}, {"c", 1}, {"b", 1}, {"a", 1}});
+  const ThreadPart shown{list_of({{"c", 1}, {"b", 1}, {"a", 1}}), 0, 1};
+  const ThreadPart half = part_with(shown, now, 2, 1);
+  EXPECT_EQ(messages_after(half, *now, true), 1U);
+  EXPECT_EQ(half.older, 1U);
+  EXPECT_EQ(messages_after(part_with(half, now, 1, 0), *now, true), 0U);
+  const auto cut = list_of({{"d", 1}, {"c", 1}, {"b", 1}});
+  EXPECT_EQ(part_with(shown, cut, 1, 0).older, 0U);
+}
+
 TEST(ThreadText, ALineIsNeverLong) {
   Record large{"a", "", "", "", {{"body", std::string(1 << 20, 'x')}}};
   EXPECT_LT(size_of_message(line_of_message(large).record), 1000U);
