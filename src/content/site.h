@@ -105,10 +105,9 @@ class Site {
   // the last known list is returned. Names longer than any path component are dropped.
   void list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done);
   [[nodiscard]] ListPtr try_list(const std::string& collection);
-  /// The same for callers that do not need the whole list: whether it is known, its records that belong to `owner` (a
-  /// thread's messages; nullptr: the list is not, or no longer, known), and the request. Their cost does not depend on
-  /// the length of the list.
-  [[nodiscard]] bool is_list_known(const std::string& collection);
+  /// The same for callers that do not need the whole list: its records that belong to `owner` (a thread's messages;
+  /// nullptr: the list is not, or no longer, known), and the request. Their cost does not depend on the length of the
+  /// list.
   [[nodiscard]] ListPtr try_list_of(const std::string& collection, const std::string& owner);
   void update_list(const std::string& collection, CancelToken cancel, Callback<void> done);
   /// try_list_of() without records that we created and no page has shown yet: in the service's order, which never
