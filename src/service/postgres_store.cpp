@@ -20,11 +20,15 @@ constexpr std::size_t kWriters = 3;  // one commits groups of records; others si
 
 constexpr const char* kById = "SELECT " PLAYFS_POSTGRES_RECORD " FROM records WHERE id = $1 AND collection = $2";
 constexpr const char* kByRequestKey = "SELECT " PLAYFS_POSTGRES_RECORD " FROM records WHERE request_key = $1";
+// With `collection = $1 ORDER BY position`, the planner may walk back over the primary key, past everything that is
+// newer than an old collection's last records. These orders are had from one index only.
 constexpr const char* kPage = "SELECT " PLAYFS_POSTGRES_RECORD
-                              " FROM records WHERE collection = $1 AND position < $2 ORDER BY position DESC LIMIT $3";
+                              " FROM records WHERE collection = ANY (ARRAY[$1]) AND position < $2"
+                              " ORDER BY collection DESC, position DESC LIMIT $3";
 constexpr const char* kPageOfParts =
     "SELECT " PLAYFS_POSTGRES_RECORD
-    " FROM records WHERE collection = $1 AND belongs_to = $4 AND position < $2 ORDER BY position DESC LIMIT $3";
+    " FROM records WHERE collection = $1 AND belongs_to >= $4 AND (belongs_to, position) < ($4, $2)"
+    " ORDER BY belongs_to DESC, position DESC LIMIT $3";
 constexpr const char* kNewestChange = "SELECT changed FROM site";
 #define PLAYFS_POSTGRES_CHANGE "changed, collection, id, updated_at, belongs_to"
 constexpr const char* kChanges =
