@@ -23,7 +23,7 @@ struct ServerOptions {
   std::string address = "127.0.0.1";  ///< an IPv4 or IPv6 address
   std::uint16_t port = 0;             ///< 0: a free one
   unsigned read_threads = 0;          ///< for GET, HEAD and OPTIONS; 0: as many as cores, at least 2
-  unsigned write_threads = 16;        ///< concurrent writes share a commit, so more than cores
+  unsigned write_threads = 64;        ///< that wait for the disk together, so far more than cores
   /// For pages; 0: half the cores.
   unsigned page_threads = 0;
   /// Additional threads for reads, and for pages, of clients whose recent requests of that kind were cheap.

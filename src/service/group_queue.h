@@ -1,12 +1,15 @@
 // Turns concurrent calls into groups: group commit without a thread of its own.
 //
 // The first thread to arrive leads: it takes all items that queued up while the previous group was worked on, works on
-// them together, and wakes the others. Costs a single caller nothing. Thread-safe.
+// them together, hands over to the next leader, and wakes the others. Costs a single caller nothing. Everybody waits
+// for a lock of its own: with one for all, those who are woken would wait again, for each other. Thread-safe.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <iterator>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -27,43 +30,72 @@ class GroupQueue {
 
   /// Returns when `together` has worked on the item.
   void run(Item& item) {
-    Waiting self{&item, false, {}};
-    std::vector<Waiting*> led;
-    {
-      MutexLock lock(mutex_);
-      queue_.push_back(&self);
-      while (!self.done && (led_ || queue_.front() != &self)) self.changed.wait(mutex_);
-      if (self.done) return;
-      led_ = true;
-      const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), largest_));
-      led.assign(queue_.begin(), end);
-      queue_.erase(queue_.begin(), end);
-    }
+    const auto self = std::make_shared<Waiting>(item);
+    if (!join(self) && self->wait() == Turn::done) return;
 
+    const auto led = take_group();
     Group group;
-    for (Waiting* waiting : led) group.push_back(waiting->item);
+    for (const auto& waiting : led) group.push_back(&waiting->item);
     together_(group);
-
-    MutexLock lock(mutex_);
-    led_ = false;
-    for (Waiting* waiting : led) {
-      waiting->done = true;
-      if (waiting != &self) waiting->changed.notify_one();  // it lives at least until this lock is released
-    }
-    if (!queue_.empty()) queue_.front()->changed.notify_one();
+    if (const auto next = next_leader()) next->call(Turn::leads);
+    for (const auto& waiting : led)
+      if (waiting != self) waiting->call(Turn::done);
   }
 
  private:
-  struct Waiting {
-    Item* item;
-    bool done;
-    Condition changed;
+  enum class Turn { waits, leads, done };
+
+  /// Shared, so that it outlives the caller whom it wakes.
+  class Waiting {
+   public:
+    explicit Waiting(Item& of) : item(of) {}
+    Turn wait() {
+      MutexLock lock(mutex_);
+      while (turn_ == Turn::waits) changed_.wait(mutex_);
+      return turn_;
+    }
+    void call(Turn turn) {
+      {
+        MutexLock lock(mutex_);
+        turn_ = turn;
+      }
+      changed_.notify_one();
+    }
+    Item& item;
+
+   private:
+    Mutex mutex_;
+    Condition changed_;
+    Turn turn_ PLAYFS_GUARDED_BY(mutex_) = Turn::waits;
   };
+  using WaitingPtr = std::shared_ptr<Waiting>;
+
+  /// Whether it leads, since nobody else does.
+  bool join(const WaitingPtr& self) {
+    MutexLock lock(mutex_);
+    queue_.push_back(self);
+    return !std::exchange(led_, true);
+  }
+
+  /// The leader's is the first in the queue.
+  std::vector<WaitingPtr> take_group() {
+    MutexLock lock(mutex_);
+    const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), largest_));
+    std::vector<WaitingPtr> led(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
+    queue_.erase(queue_.begin(), end);
+    return led;
+  }
+
+  WaitingPtr next_leader() {
+    MutexLock lock(mutex_);
+    led_ = !queue_.empty();
+    return led_ ? queue_.front() : nullptr;
+  }
 
   const std::size_t largest_;
   UniqueFunction<void(const Group&)> together_;  // called by the leader alone
   Mutex mutex_;
-  std::deque<Waiting*> queue_ PLAYFS_GUARDED_BY(mutex_);
+  std::deque<WaitingPtr> queue_ PLAYFS_GUARDED_BY(mutex_);
   bool led_ PLAYFS_GUARDED_BY(mutex_) = false;
 };
 

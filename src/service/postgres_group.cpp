@@ -54,8 +54,8 @@ std::optional<std::int64_t> unless_zero(std::int64_t number) {
 PostgresGroup::PostgresGroup(std::vector<PostgresWrite*> writes, WallTime now, Random& random)
     : writes_(std::move(writes)), now_(now), random_(random) {}
 
-void PostgresGroup::add_questions(bool looks_for_keys, std::vector<PostgresStatement>& statements) {
-  if (looks_for_keys) ask_for_keys(statements);
+void PostgresGroup::add_questions(std::vector<PostgresStatement>& statements) {
+  ask_for_keys(statements);
   ask_for_records(statements);
   for (PostgresWrite* write : writes_) {
     if (!write->charge) continue;
@@ -99,7 +99,7 @@ bool PostgresGroup::decide(const std::vector<PostgresRows>& rows, std::size_t ne
       case Question::charges: charges_.granted(answer); break;
     }
   }
-  if (count_open() != before) return false;
+  if (count_open() != before && !charges_.empty()) return false;
   refuse_what_is_over_limits();
   return is_open();
 }

@@ -21,9 +21,9 @@ class PostgresGroup {
  public:
   PostgresGroup(std::vector<PostgresWrite*> writes, WallTime now, Random& random);
 
-  /// Adds the statements that decide what can be written, if there is anything to decide. With `looks_for_keys`, an
-  /// insert whose key has a record already is found here; without, it fails the transaction with kUniqueViolation.
-  void add_questions(bool looks_for_keys, std::vector<PostgresStatement>& statements);
+  /// Adds the statements that decide what can be written, if there is anything to decide. An insert whose key gets a
+  /// record meanwhile, by another server, fails the transaction with kUniqueViolation.
+  void add_questions(std::vector<PostgresStatement>& statements);
   [[nodiscard]] bool has_questions() const { return !questions_.empty(); }
   /// Whether any write is not finished.
   [[nodiscard]] bool is_open() const { return count_open() > 0; }

@@ -52,13 +52,10 @@ Result<std::optional<StoredRecord>> PostgresWriter::run(PostgresWrite write) {
 void PostgresWriter::commit_together(const Group& group) {
   const auto deadline = std::chrono::steady_clock::now() + kPostgresWriteLimit;
   Retries retries(deadline);
-  // Only the second attempt looks for keys: the service has just done so, and only a race can have added one since.
-  bool looks_for_keys = false;
   for (;;) {
     const Group writes = first_of_each(group);
     if (writes.empty()) break;
-    auto committed = commit_some(writes, looks_for_keys, deadline);
-    looks_for_keys = true;
+    auto committed = commit_some(writes, deadline);
     if (committed || retries.again(committed.error())) continue;
     for (PostgresWrite* write : group)
       if (!write->is_done) write->finish(fail(committed.error()));
@@ -74,12 +71,12 @@ void PostgresWriter::sweep_now_and_then() {
     log_warning("cannot remove expired write limits: " + swept.error().message);
 }
 
-Status PostgresWriter::commit_some(const Group& group, bool looks_for_keys, PostgresDeadline deadline) {
+Status PostgresWriter::commit_some(const Group& group, PostgresDeadline deadline) {
   PLAYFS_TRY(auto connection, pool_.take(deadline));
   PostgresGroup attempt(group, clock_.wall(), random_);
   auto statements = begin_transaction();
   const std::size_t questions = statements.size();
-  attempt.add_questions(looks_for_keys, statements);
+  attempt.add_questions(statements);
   if (!attempt.is_open()) return {};
   if (attempt.has_questions()) {
     auto answers = connection->run(statements, deadline);

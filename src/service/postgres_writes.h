@@ -1,10 +1,10 @@
 // Inserts and replacements in PostgreSQL, committed in groups. Thread-safe.
 //
-// A group is one transaction of two round trips. The first decides: it locks the records to be replaced and the buckets
-// to be charged. The second locks the site's row, which gives positions, times and change numbers, writes, and commits.
-// So the one row that all servers wait for is locked last, by statements that are all sent at once: no server that
-// stops can hold it for longer than the commit takes. A group without charges and replacements has nothing to decide,
-// and takes one round trip.
+// A group is one transaction of two round trips. The first decides: it finds the keys that have a record already, and
+// locks the records to be replaced and the buckets to be charged. The second locks the site's row, which gives
+// positions, times and change numbers, writes, and commits. So the one row that all servers wait for is locked last, by
+// statements that are all sent at once: no server that stops can hold it for longer than the commit takes. A group of
+// inserts without keys and charges has nothing to decide, and takes one round trip.
 #pragma once
 
 #include <chrono>
@@ -49,7 +49,7 @@ class PostgresWriter {
   using Group = GroupQueue<PostgresWrite>::Group;
   void commit_together(const Group& group);
   /// Finishes at least one of the writes, or fails.
-  Status commit_some(const Group& group, bool looks_for_keys, PostgresDeadline deadline);
+  Status commit_some(const Group& group, PostgresDeadline deadline);
 
   void sweep_now_and_then();
 

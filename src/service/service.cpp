@@ -86,15 +86,31 @@ JsonObject kind_details(const Collection& collection) {
   return {{"field", "kind"}, {"allowed", names(collection.kinds)}};
 }
 
+Status check_size(const std::string& fields) {
+  const std::size_t size = printed_size(fields);
+  if (size <= kMaxRecordSize) return {};
+  return fail(ErrorCode::record_too_large, "the record would take " + std::to_string(size) + " bytes of " +
+                                               std::to_string(kMaxRecordSize) + "; split content into chunks");
+}
+
 Result<Contents> contents_of(const Collection& collection, JsonObject fields) {
   Contents contents{{}, belonging(collection, fields)};
-  std::string& text = contents.fields;
-  text = wire::to_text(Json(std::move(fields)));
-  if (std::size_t size = printed_size(text); size > kMaxRecordSize)
-    return fail(ErrorCode::record_too_large, "the record would take " + std::to_string(size) + " bytes of " +
-                                                 std::to_string(kMaxRecordSize) + "; split content into chunks");
+  contents.fields = wire::to_text(Json(std::move(fields)));
+  PLAYFS_CHECK(check_size(contents.fields));
   return contents;
 }
+
+/// While it exists, one of a few places is taken.
+class Turn {
+ public:
+  explicit Turn(Bodies& places) : places_(places) { places_.acquire(); }
+  ~Turn() { places_.release(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Bodies& places_;
+};
 
 /// A fixed-length name for one caller's request to one collection. The parts before the key contain no line break, so
 /// the concatenation is unambiguous.
@@ -175,6 +191,20 @@ Result<HttpResponse> Service::key_holder(const HttpRequest& request) const {
   return response;
 }
 
+std::optional<HttpResponse> Service::read_contents(const Collection& collection, const HttpRequest& request,
+                                                   const Identity& who, Contents& contents) const {
+  if (!says_json(request)) return refuse(415, "unsupported_media_type", "send the fields as application/json");
+  const Turn turn(bodies_);
+  auto fields = read_fields(request);
+  if (!fields) return answer(fail(std::move(fields).error()));
+  if (auto may = may_set(who, collection, *fields); !may) return answer(fail(std::move(may).error()));
+  if (auto kind = check_kind(collection, *fields); !kind) return refuse(kind.error(), kind_details(collection));
+  auto made = contents_of(collection, *std::move(fields));
+  if (!made) return answer(fail(std::move(made).error()));
+  contents = *std::move(made);
+  return std::nullopt;
+}
+
 Result<HttpResponse> Service::create(const Collection& collection, const HttpRequest& request,
                                      const Caller& caller) const {
   PLAYFS_TRY(Identity who, gatekeeper_.identify(request));
@@ -189,15 +219,13 @@ Result<HttpResponse> Service::create(const Collection& collection, const HttpReq
           {ErrorCode::invalid_argument, "Idempotency-Key must have 1 to 255 characters, for example a UUID", {}},
           {{"header", "Idempotency-Key"}, {"maximum", static_cast<std::int64_t>(kLongestIdempotencyKey)}});
     record.request_key = request_key(collection, who.account.empty() ? client : who.account, *key);
-    // Before the body is read: a repeat is answered with its record, whatever its body says.
-    PLAYFS_TRY(auto original, store_.created_by(record.request_key));
-    if (original) return record_response(*original);
   }
-  if (!says_json(request)) return refuse(415, "unsupported_media_type", "send the fields as application/json");
-  PLAYFS_TRY(JsonObject fields, read_fields(request));
-  PLAYFS_CHECK(may_set(who, collection, fields));
-  if (auto kind = check_kind(collection, fields); !kind) return refuse(kind.error(), kind_details(collection));
-  PLAYFS_TRY(record.contents, contents_of(collection, std::move(fields)));
+  if (auto refusal = read_contents(collection, request, who, record.contents)) {
+    if (record.request_key.empty()) return *std::move(refusal);
+    // A repeat returns its record, whatever its body says. With a valid body, insert() finds it.
+    PLAYFS_TRY(auto original, store_.created_by(record.request_key));
+    return original ? record_response(*original) : *std::move(refusal);
+  }
   PLAYFS_TRY(StoredRecord created, store_.insert(record));
   has_written();
   return record_response(created);
@@ -211,9 +239,14 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
   if (record.status == kHiddenStatus && !who.steward)
     return fail(ErrorCode::permission_denied, "the domain steward has hidden this record");
   if (!says_json(request)) return refuse(415, "unsupported_media_type", "send the fields as application/json");
-  PLAYFS_TRY(JsonObject changes, read_fields(request));
-  PLAYFS_CHECK(may_set(who, collection, changes));
-  if (auto kind = check_kind(collection, changes); !kind) return refuse(kind.error(), kind_details(collection));
+  JsonObject changes;
+  {
+    const Turn turn(bodies_);
+    PLAYFS_TRY(changes, read_fields(request));
+    PLAYFS_CHECK(may_set(who, collection, changes));
+    if (auto kind = check_kind(collection, changes); !kind) return refuse(kind.error(), kind_details(collection));
+    PLAYFS_CHECK(check_size(wire::to_text(Json(changes))));  // what is kept while this waits is small
+  }
   auto charge = charge_for(collection, counted_client(request, caller));
   for (int attempt = 0; attempt < kReplaceAttempts; ++attempt) {
     PLAYFS_TRY(Json stored, wire::parse_json(record.fields));

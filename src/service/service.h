@@ -5,8 +5,10 @@
 // thread.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -59,6 +61,11 @@ struct Export {
   std::unique_ptr<RecordExport> rest;
 };
 
+/// How many bodies of writes are parsed at once. Each may take megabytes until it is the text that is stored; many more
+/// writes wait for the disk together, with only their texts.
+inline constexpr std::ptrdiff_t kMostBodies = 16;
+using Bodies = std::counting_semaphore<kMostBodies>;
+
 class Service {
  public:
   /// The arguments must outlive the service. Without `sign_in`, its paths do not exist; without `feed`, there are no
@@ -99,6 +106,9 @@ class Service {
   /// Whose the key of the request is. Errors: unauthorized, also without a key.
   Result<HttpResponse> key_holder(const HttpRequest& request) const;
   Result<HttpResponse> create(const Collection& collection, const HttpRequest& request, const Caller& caller) const;
+  /// Of a new record; otherwise the response that refuses them.
+  std::optional<HttpResponse> read_contents(const Collection& collection, const HttpRequest& request,
+                                            const Identity& who, Contents& contents) const;
   Result<HttpResponse> patch(const Collection& collection, const std::string& id, const HttpRequest& request,
                              const Caller& caller) const;
   [[nodiscard]] std::string counted_client(const HttpRequest& request, const Caller& caller) const;
@@ -123,6 +133,7 @@ class Service {
   const Paths paths_;
   const SiteHosts site_;
   const Gatekeeper gatekeeper_;
+  mutable Bodies bodies_{kMostBodies};
 };
 
 }  // namespace playfs::service

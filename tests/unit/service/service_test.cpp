@@ -83,11 +83,28 @@ TEST_F(ServiceTest, TheSameIdempotencyKeyCreatesOnce) {
   expect_problem(send("POST", "/threads", "{}", {{"Idempotency-Key", std::string(256, 'k')}}), 400, "invalid_request");
 }
 
+TEST_F(ServiceTest, ARepeatedPostIsAnsweredWhateverItsBodySays) {
+  HttpHeaders key{{"Idempotency-Key", "k"}};
+  auto first = record(send("POST", "/threads", R"({"kind":"help"})", key));
+  for (const auto& body : {std::string("{"), std::string(R"({"kind":"none"})"), std::string(kMaxBodySize + 1, ' '),
+                           R"({"title":")" + std::string(kMaxRecordSize, 'x') + "\"}"})
+    EXPECT_EQ(record(send("POST", "/threads", body, key)), first) << body.substr(0, 20);
+  HttpHeaders as_text{{"Idempotency-Key", "k"}, {"Content-Type", "text/plain"}};
+  EXPECT_EQ(record(send("POST", "/threads", "{}", as_text)), first);
+  expect_problem(send("POST", "/threads", "{", {{"Idempotency-Key", "new"}}), 400, "invalid_request");
+}
+
 TEST_F(ServiceTest, TheRepeatedPostShowsTheRecordAsItIsNow) {
   HttpHeaders key{{"Idempotency-Key", "k"}};
   auto id = text(record(send("POST", "/projects", R"({"name":"a"})", key)), "id");
   send("PATCH", "/projects/" + id, R"({"latest_revision":"r"})");
   EXPECT_EQ(text(record(send("POST", "/projects", R"({"name":"a"})", key)), "latest_revision"), "r");
+}
+
+TEST_F(ServiceTest, APatchThatIsTooLargeByItselfIsRefused) {
+  const std::string id = text(record(send("POST", "/agents", "{}")), "id");
+  const std::string large = R"({"bio":")" + std::string(kMaxRecordSize, 'x') + "\"}";
+  expect_problem(send("PATCH", "/agents/" + id, large), 413, "record_too_large");
 }
 
 TEST_F(ServiceTest, ARecordOf16KBFitsAndOneByteMoreDoesNot) {
