@@ -64,6 +64,7 @@ Answer compressed(const HttpRequest& request, const std::function<Answer(const H
   HttpResponse& response = answer.response;
 
   if (response.status == 304) {
+    response.headers.add("Vary", "Accept-Encoding");  // as with the 200 that it stands for
     // Names the copy that the client has, so that it can tell which of its copies is still valid.
     std::string tag = compressed_tag(response);
     if (!tag.empty() && sent_tags.find(tag) != std::string::npos) response.headers.set("ETag", std::move(tag));

@@ -271,7 +271,7 @@ class Reading(ServeTest):
                 self.assertNotEqual(plain['etag'], packed['etag'])
                 status, headers, _ = self.curl('-H', 'Accept-Encoding: gzip', '-H', f'If-None-Match: {packed["etag"]}',
                                                target)
-                self.assertEqual((status, headers['etag']), (304, packed['etag']))
+                self.assertEqual((status, headers['etag'], headers['vary']), (304, packed['etag'], 'Accept-Encoding'))
 
     def test_pages_of_other_sites_do_not_read_what_only_this_machine_can(self):
         headers = self.curl('-H', 'Origin: https://elsewhere.example', f'{self.url}/agents')[1]
