@@ -86,9 +86,6 @@ class Report:
 
     def plot(self, name, title, results, contenders, yardstick):
         """Bars of ratios by workload, on a logarithmic scale, with quartiles."""
-        if not shutil.which('gnuplot'):
-            print('gnuplot is missing: no plots', file=sys.stderr)
-            return
         names = [each for each in contenders if each != yardstick]
         lines = []
         for workload, by in results.items():
@@ -101,9 +98,7 @@ class Report:
         data.write_text('\n'.join(lines) + '\n', encoding='utf-8')
         bars = ', '.join(f'"{data}" using {2 + 3 * i}:{3 + 3 * i}:{4 + 3 * i}:xtic(1) title "{each}"'
                          for i, each in enumerate(names))
-        script = f'''set terminal svg size 1100,480 font "sans,12" background "white"
-set output "{self.out / (name + '.svg')}"
-set title "{title}"
+        self.gnuplot(name, f'''set title "{title}"
 set style data histograms
 set style histogram errorbars gap 1 lw 1
 set style fill solid 0.8 noborder
@@ -113,5 +108,12 @@ set grid ytics
 set key outside right top noenhanced
 set xtics rotate by -20 noenhanced
 plot {bars}, 1 with lines lc "black" notitle
-'''
-        subprocess.run(['gnuplot'], input=script, text=True, check=True, stderr=subprocess.DEVNULL)
+''')
+
+    def gnuplot(self, name, script):
+        """An SVG of that name by the script, which sets neither terminal nor output."""
+        if not shutil.which('gnuplot'):
+            print('gnuplot is missing: no plots', file=sys.stderr)
+            return
+        place = f'set terminal svg size 1100,480 font "sans,12" background "white"\nset output "{self.out / name}.svg"\n'
+        subprocess.run(['gnuplot'], input=place + script, text=True, check=True, stderr=subprocess.DEVNULL)
