@@ -28,7 +28,9 @@ struct FileSystemOptions {
   mode_t umask = 022;                         ///< removed from default modes
   std::chrono::milliseconds refresh{10'000};  ///< how long the kernel may cache what others may change
   std::optional<ProjectId> project;           ///< mount only its work tree
-  std::optional<RevisionId> revision;         ///< mount only this revision, read-only. REQUIRES: project
+  /// Mount only this revision, read-only; for a LoneWorkTree, what a new stage is based on. REQUIRES: project
+  std::optional<RevisionId> revision;
+  bool follows_head = true;  ///< work trees with nothing staged move to a new head by themselves
 };
 
 class CloseWatcher;

@@ -133,6 +133,7 @@ Status WorkTree::open_publisher() {
   };
   publish::PublisherOptions options;
   options.agent = mount_.options().agent;
+  options.reconciles = mount_.options().follows_head;
   PLAYFS_TRY(auto opened,
              publish::Publisher::open(journal_directory(directory_), project_, mount_.site(), *stage_,
                                       mount_.executor(), mount_.clock(), mount_.random(), settled, options));

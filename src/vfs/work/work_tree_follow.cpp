@@ -17,16 +17,19 @@ void WorkTree::head_changed(const RevisionTreePtr& head) {
 }
 
 void WorkTree::head_seen() {
+  if (!mount_.options().follows_head) return;
   if (is_free_to_follow().value_or(false)) follow_head();
 }
 
 void WorkTree::opened_under(const RevisionTreePtr& head, bool is_current) {
+  if (!mount_.options().follows_head) return;
   RevisionTreePtr base = stage_->base();
   if (is_current) head_changed(head);
   else if (!base || is_known_to_hold(head, base)) follow(head, id_of(base));
 }
 
 void WorkTree::follow_head() {
+  if (!mount_.options().follows_head) return;
   // Also called on the publisher's thread, which the tree's destructor joins: with a ticket the mount keeps the tree,
   // so that no reference taken here is the last.
   auto ticket = mount_.gate()->enter();

@@ -37,6 +37,7 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
 
  private:
   void ask_head() {
+    if (const auto& revision = owner_.mount_.options().revision) return fetch_base(*revision);
     if (auto head = owner_.mount_.site().try_head(project_); head && head->shown) return fetch_base(*head->shown);
     owner_.mount_.site().shown_head(project_, closing(), [self = shared_from_this()](Result<content::Head> head) {
       self->on_executor([head = std::move(head)](Opening& opening) mutable {
