@@ -1,0 +1,69 @@
+// Brings what the stage has out to a clone's directory, where that is not as the index says. What was changed in the
+// directory meanwhile stays as it is. Blocking; for one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "clone/index.h"
+#include "clone/plain_directory.h"
+#include "clone/staged.h"
+#include "content/blob.h"
+#include "stage/stage.h"
+
+namespace playfs::clone {
+
+struct BroughtOut {
+  struct LeftOut {
+    std::string path;
+    Error why;
+  };
+  std::uint64_t written = 0;  ///< files and links
+  std::uint64_t removed = 0;
+  std::vector<LeftOut> left_out;       ///< published content that nobody can have, or that would be dangerous
+  std::vector<std::string> contested;  ///< changed in the directory since it was looked at: take that in first
+};
+
+class BringOut {
+ public:
+  /// The content of a published file.
+  using Fetch = std::function<Result<content::Blob>(const FileRef&)>;
+
+  BringOut(stage::Stage& stage, const PlainDirectory& directory, Index& index, Fetch fetch)
+      : stage_(stage), directory_(directory), index_(index), fetch_(std::move(fetch)) {}
+
+  /// On an error, such as a service that does not answer, what was brought out so far is in the index; the rest can be
+  /// brought out later.
+  Status run();
+  [[nodiscard]] const BroughtOut& result() const { return result_; }
+
+ private:
+  Status survey(const stage::InodePtr& directory, const std::string& path);
+  /// Whether a local-only directory has nothing but what stands for its content.
+  [[nodiscard]] Result<bool> is_but_local(const stage::InodePtr& directory, const Row& row) const;
+  Status remove_what_is_gone();
+  Status make_directories();
+  Status bring(const std::string& path, const StagedFile& staged);
+  [[nodiscard]] bool is_there(const Row& row, const StagedFile& staged) const;
+  Status write(const std::string& path, const StagedFile& staged);
+  [[nodiscard]] Result<PlainDirectory::Prepared> prepare(const std::string& path, const StagedFile& staged,
+                                                         ContentHash& hash);
+  [[nodiscard]] Result<std::string> target_of(const StagedFile& staged) const;
+  [[nodiscard]] Status copy(const std::string& path, const StagedFile& staged, int file, ContentHash& hash) const;
+  Status leave_out(const std::string& path, const StagedFile& staged, const Error& why);
+  /// Whether what is at a path is what the row says; without a row, whether nothing is.
+  [[nodiscard]] PlainDirectory::MayGo as_known(const std::string& path) const;
+
+  stage::Stage& stage_;
+  const PlainDirectory& directory_;
+  Index& index_;
+  const Fetch fetch_;
+  std::map<std::string, StagedFile> files_;
+  std::map<std::string, stage::InodePtr> directories_;
+  BroughtOut result_;
+};
+
+}  // namespace playfs::clone

@@ -1,0 +1,101 @@
+#include "clone/clone.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/await.h"
+#include "base/text.h"
+#include "clone/take_in.h"
+
+namespace playfs::clone {
+
+namespace {
+
+constexpr const char* kLockFile = "/lock";       // below the state folder
+constexpr const char* kIndexFile = "/index.db";  // likewise
+constexpr std::size_t kLongestHolder = 256;
+/// How often to take in what is changed while the stage's content is brought out.
+constexpr int kMostRounds = 5;
+
+std::string state_of(const std::string& directory) { return directory + "/" + kStateFolder; }
+
+}  // namespace
+
+Result<Lock> Lock::take(const std::string& directory, const std::string& who,
+                        const std::function<void(const std::string&)>& waits) {
+  const std::string path = state_of(directory) + kLockFile;
+  UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) return fail(error_from_errno(errno, "open " + path));
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return fail(error_from_errno(errno, "lock " + path));
+    waits(read_at(file.get(), 0, kLongestHolder).value_or(""));
+    while (flock(file.get(), LOCK_EX) != 0)
+      if (errno != EINTR) return fail(error_from_errno(errno, "lock " + path));
+  }
+  // Only shown: without it, those who wait do not know for whom.
+  if (ftruncate(file.get(), 0) == 0) static_cast<void>(write_all_at(file.get(), who.substr(0, kLongestHolder), 0));
+  return Lock(std::move(file));
+}
+
+Result<std::unique_ptr<Clone>> Clone::open(const std::string& directory, content::Site& site, vfs::LoneWorkTree& tree) {
+  PLAYFS_TRY(PlainDirectory opened, PlainDirectory::open(directory));
+  PLAYFS_TRY(Index index, Index::open(state_of(directory) + kIndexFile));
+  return std::unique_ptr<Clone>(new Clone(std::move(opened), std::move(index), site, tree));
+}
+
+Result<content::Blob> Clone::fetch(const FileRef& file) {
+  if (auto here = site_.try_blob(file)) return *std::move(here);
+  return await<content::Blob>([&](auto done) { site_.blob(file, {}, std::move(done)); });
+}
+
+Status Clone::take_in() {
+  TakeIn take_in(tree_.stage(), directory_, index_, [this](const FileRef& rules) -> Status {
+    PLAYFS_CHECK(fetch(rules));
+    return {};
+  });
+  PLAYFS_CHECK(take_in.run());
+  return index_.commit();
+}
+
+Status Clone::expect_changes() {
+  index_.set_behind(true);
+  return index_.commit();
+}
+
+Result<BroughtOut> Clone::bring_out_once() {
+  stage::Stage& stage = tree_.stage();
+  if (const RevisionTreePtr base = stage.base()) site_.prefetch(base);
+  BringOut bring_out(stage, directory_, index_, [this](const FileRef& file) { return fetch(file); });
+  Status brought = bring_out.run();
+  const BroughtOut& result = bring_out.result();
+  // Once the index says that a file is there, an older one would be taken for a change.
+  if (result.written + result.removed > 0) PLAYFS_CHECK(directory_.sync());
+  PLAYFS_CHECK(index_.commit());
+  if (!brought) return fail(brought.error());
+  return result;
+}
+
+Result<BroughtOut> Clone::bring_out() {
+  BroughtOut all;
+  if (!index_.is_behind()) return all;
+  for (int round = 0;; ++round) {
+    PLAYFS_TRY(BroughtOut now, bring_out_once());
+    all.written += now.written;
+    all.removed += now.removed;
+    std::move(now.left_out.begin(), now.left_out.end(), std::back_inserter(all.left_out));
+    if (now.contested.empty()) break;
+    if (round == kMostRounds)
+      return fail(ErrorCode::busy, escape_for_terminal(now.contested.front()) + " keeps changing", "try again");
+    PLAYFS_CHECK(take_in());
+  }
+  // A publication that has not ended changes the stage when the clone is next opened.
+  PLAYFS_TRY(const auto pending, tree_.stage().pending());
+  index_.set_behind(pending.has_value());
+  PLAYFS_CHECK(index_.commit());
+  return all;
+}
+
+}  // namespace playfs::clone

@@ -1,0 +1,61 @@
+// A clone: a project's work tree in a plain directory, without a mount.
+//
+// `.playfs/` in it holds what a mount keeps elsewhere: the stage, the journal of publications; and the index. A command
+// locks the clone, takes in what was changed in the directory, does its work on the stage with the engine of a mount
+// (vfs::LoneWorkTree), and brings the result out. If it is killed anywhere, the next command goes on from there. See
+// README.md. Blocking; for one thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "clone/bring_out.h"
+#include "clone/index.h"
+#include "clone/plain_directory.h"
+#include "content/site.h"
+#include "vfs/lone_work_tree.h"
+
+namespace playfs::clone {
+
+/// One command at a time works in a clone.
+class Lock {
+ public:
+  /// `who` is shown to those who wait for this one; `waits` is called with the same of the holder, before waiting.
+  static Result<Lock> take(const std::string& directory, const std::string& who,
+                           const std::function<void(const std::string&)>& waits);
+
+ private:
+  explicit Lock(UniqueFd file) : file_(std::move(file)) {}
+  UniqueFd file_;  ///< the kernel releases the lock when the process ends, however it ends
+};
+
+class Clone {
+ public:
+  /// `directory` is the clone's root, with its state folder; locked. `tree`, with its stage there, and `site` must
+  /// outlive it.
+  static Result<std::unique_ptr<Clone>> open(const std::string& directory, content::Site& site,
+                                             vfs::LoneWorkTree& tree);
+
+  /// Takes in what was changed in the directory, and has the next take-in know if the stage moves on without it.
+  Status take_in();
+  /// Call before anything that may change the stage's content otherwise: what the directory has is older from then on.
+  Status expect_changes();
+  /// Brings out what the stage has, unless the directory has it already.
+  Result<BroughtOut> bring_out();
+
+ private:
+  Clone(PlainDirectory directory, Index index, content::Site& site, vfs::LoneWorkTree& tree)
+      : directory_(std::move(directory)), index_(std::move(index)), site_(site), tree_(tree) {}
+  [[nodiscard]] Result<content::Blob> fetch(const FileRef& file);
+  [[nodiscard]] Result<BroughtOut> bring_out_once();
+
+  PlainDirectory directory_;
+  Index index_;
+  content::Site& site_;
+  vfs::LoneWorkTree& tree_;
+};
+
+}  // namespace playfs::clone

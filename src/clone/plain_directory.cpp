@@ -1,0 +1,306 @@
+#include "clone/plain_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <memory>
+
+#include "clone/names.h"
+
+namespace playfs::clone {
+
+namespace {
+
+// Below the state folder.
+constexpr const char* kPrepared = "new";
+constexpr const char* kLostFound = "../lost+found";  // from there
+/// Ends the name of what was taken out of the directory.
+constexpr const char* kTakenOut = ".out";
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
+
+/// Not there, or reached through a link or a file.
+bool is_absent(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EXDEV; }
+
+int open_one_by_one(int root, std::string_view path, int flags) {
+  UniqueFd at(openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  while (at && !path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string name(path.substr(0, slash));
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (name == "..") return errno = EXDEV, -1;
+    const int how = path.empty() ? flags : O_PATH | O_DIRECTORY | O_CLOEXEC;
+    at = UniqueFd(openat(at.get(), name.c_str(), how | O_NOFOLLOW));
+  }
+  return at.release();
+}
+
+/// openat2(2) that stays below `root` and follows no link. Kernels before 5.6, and sandboxes that know no such call,
+/// get one openat(2) for each component.
+int open_beneath(int root, const std::string& path, int flags) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  for (int tries = 0;; ++tries) {
+    const long fd = syscall(SYS_openat2, root, path.empty() ? "." : path.c_str(), &how, sizeof how);
+    if (fd >= 0) return static_cast<int>(fd);
+    if (errno == ENOSYS || errno == EPERM) return open_one_by_one(root, path, flags);
+    if (errno != EAGAIN || tries == 64) return -1;  // the path moved while it was resolved
+  }
+}
+
+int rename_within(int from, const std::string& name, int to, const std::string& new_name, unsigned flags) {
+  return static_cast<int>(syscall(SYS_renameat2, from, name.c_str(), to, new_name.c_str(), flags));
+}
+
+/// File systems without exchanging or "only if absent" (NFS, some FUSE) refuse the flag.
+bool is_unknown_flag(int error) { return error == EINVAL || error == ENOSYS; }
+
+/// Applies `may_go` to what lies at `name`. A directory never may.
+Result<bool> may_go_at(int directory, const std::string& name, const PlainDirectory::MayGo& may_go) {
+  struct stat info {};
+  if (fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (is_absent(errno)) return may_go(std::nullopt, -1);
+    return fail(error_from_errno(errno, "stat " + name));
+  }
+  if (S_ISDIR(info.st_mode)) return false;
+  UniqueFd file;
+  if (S_ISREG(info.st_mode)) {
+    file = UniqueFd(openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!file) return false;  // it cannot be looked at, so nobody knows what it is
+  }
+  return may_go(info, file.get());
+}
+
+}  // namespace
+
+Result<PlainDirectory> PlainDirectory::open(const std::string& path) {
+  UniqueFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return fail(error_from_errno(errno, "open " + path));
+  UniqueFd state(openat(root.get(), kStateFolder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!state) return fail(error_from_errno(errno, "open " + path + "/" + kStateFolder));
+  if (mkdirat(state.get(), kPrepared, 0700) != 0 && errno != EEXIST)
+    return fail(error_from_errno(errno, "create a directory in " + path + "/" + kStateFolder));
+  UniqueFd folder(openat(state.get(), kPrepared, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder) return fail(error_from_errno(errno, "open a directory in " + path + "/" + kStateFolder));
+  PlainDirectory opened(path, std::move(root), std::move(folder));
+  PLAYFS_CHECK(opened.keep_what_was_left());
+  return opened;
+}
+
+Status PlainDirectory::keep_what_was_left() const {
+  PLAYFS_TRY(const auto left, names(folder_.get(), path_ + "/" + kStateFolder));
+  PLAYFS_TRY(const std::int64_t time, now());
+  for (const Name& name : left) {
+    if (!name.text.ends_with(kTakenOut)) continue;
+    if (mkdirat(folder_.get(), kLostFound, 0700) != 0 && errno != EEXIST)
+      return fail(error(errno, "create a directory in", kStateFolder));
+    const std::string kept = std::string(kLostFound) + "/" + std::to_string(time) + "-" + name.text;
+    if (renameat(folder_.get(), name.text.c_str(), folder_.get(), kept.c_str()) != 0)
+      return fail(error(errno, "keep a file in", kStateFolder));
+  }
+  return {};
+}
+
+Error PlainDirectory::error(int number, const char* what, const std::string& path) const {
+  return error_from_errno(number, std::string(what) + " " + path_ + (path.empty() ? "" : "/" + path));
+}
+
+Result<std::int64_t> PlainDirectory::now() const {
+  struct stat info {};
+  if (futimens(folder_.get(), nullptr) != 0 || fstat(folder_.get(), &info) != 0)
+    return fail(error(errno, "touch a directory in", kStateFolder));
+  return nanoseconds(info.st_mtim);
+}
+
+Status PlainDirectory::sync() const {
+  if (syncfs(root_.get()) != 0) return fail(error(errno, "sync", ""));
+  return {};
+}
+
+Result<std::optional<UniqueFd>> PlainDirectory::directory(const std::string& path) const {
+  UniqueFd fd(open_beneath(root_.get(), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd) return std::optional(std::move(fd));
+  if (is_absent(errno)) return std::optional<UniqueFd>();
+  return fail(error(errno, "open", path));
+}
+
+Result<std::vector<Name>> PlainDirectory::names(int directory, const std::string& path) {
+  UniqueFd own(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::unique_ptr<DIR, CloseDirectory> stream(own ? fdopendir(own.get()) : nullptr);
+  if (!stream) return fail(error_from_errno(errno, "list " + path));
+  static_cast<void>(own.release());
+  std::vector<Name> names;
+  for (;;) {
+    errno = 0;
+    const dirent* item = readdir(stream.get());
+    // A name missing from a partial listing would be taken for deleted.
+    if (!item && errno != 0) return fail(error_from_errno(errno, "list " + path));
+    if (!item) break;
+    const std::string_view name = item->d_name;
+    if (name == "." || name == "..") continue;
+    unsigned char type = item->d_type;
+    if (struct stat info{}; type == DT_UNKNOWN && fstatat(directory, item->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0)
+      type = IFTODT(info.st_mode);
+    names.push_back({std::string(name), type == DT_DIR, type != DT_DIR && type != DT_REG && type != DT_LNK});
+  }
+  std::sort(names.begin(), names.end(), [](const Name& a, const Name& b) { return a.text < b.text; });
+  return names;
+}
+
+Result<std::optional<PlainDirectory::Place>> PlainDirectory::place_of(const std::string& path) const {
+  PLAYFS_TRY(auto in, directory(directory_of(path)));
+  if (!in) return std::optional<Place>();
+  return std::optional(Place{std::move(*in), name_of(path)});
+}
+
+Result<std::optional<struct stat>> PlainDirectory::look(const std::string& path) const {
+  PLAYFS_TRY(auto place, place_of(path));
+  struct stat info {};
+  if (!place) return std::optional<struct stat>();
+  if (fstatat(place->directory.get(), place->name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return std::optional(info);
+  if (is_absent(errno)) return std::optional<struct stat>();
+  return fail(error(errno, "stat", path));
+}
+
+Result<std::optional<UniqueFd>> PlainDirectory::open_file(const std::string& path) const {
+  UniqueFd file(open_beneath(root_.get(), path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat info {};
+  if (!file && is_absent(errno)) return std::optional<UniqueFd>();
+  if (!file || fstat(file.get(), &info) != 0) return fail(error(errno, "open", path));
+  if (!S_ISREG(info.st_mode)) return std::optional<UniqueFd>();
+  return std::optional(std::move(file));
+}
+
+Result<std::optional<std::string>> PlainDirectory::read_link(const std::string& path) const {
+  PLAYFS_TRY(auto place, place_of(path));
+  if (!place) return std::optional<std::string>();
+  std::string target(PATH_MAX, '\0');
+  const ssize_t size = readlinkat(place->directory.get(), place->name.c_str(), target.data(), target.size());
+  if (size < 0 && (is_absent(errno) || errno == EINVAL)) return std::optional<std::string>();
+  if (size < 0) return fail(error(errno, "read the link", path));
+  target.resize(static_cast<std::size_t>(size));
+  return std::optional(std::move(target));
+}
+
+PlainDirectory::Prepared::~Prepared() {
+  if (folder_ >= 0) static_cast<void>(unlinkat(folder_, name_.c_str(), 0));
+}
+
+Result<std::string> PlainDirectory::fresh_name() const {
+  // One command at a time prepares files: what has that name was left by one that was killed.
+  std::string name = std::to_string(++last_);
+  if (unlinkat(folder_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return name;
+  return fail(error(errno, "clean up", kStateFolder));
+}
+
+Result<PlainDirectory::Prepared> PlainDirectory::prepare_file(bool is_executable,
+                                                              const std::function<Status(int)>& fill) const {
+  PLAYFS_TRY(std::string name, fresh_name());
+  const mode_t mode = is_executable ? 0777 : 0666;
+  UniqueFd file(openat(folder_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!file) return fail(error(errno, "create a file in", kStateFolder));
+  Prepared prepared(folder_.get(), std::move(name));
+  PLAYFS_CHECK(fill(file.get()));
+  return prepared;
+}
+
+Result<PlainDirectory::Prepared> PlainDirectory::prepare_link(const std::string& target) const {
+  PLAYFS_TRY(std::string name, fresh_name());
+  if (symlinkat(target.c_str(), folder_.get(), name.c_str()) != 0)
+    return fail(error(errno, "create a link in", kStateFolder));
+  return Prepared(folder_.get(), std::move(name));
+}
+
+/// Exchanges what is prepared for what is at `place`. What came since it was looked at is put back.
+Result<bool> PlainDirectory::exchange(const Prepared& prepared, const Place& place, const MayGo& may_go) const {
+  const std::string out = prepared.name_ + kTakenOut;
+  const int in = place.directory.get();
+  if (renameat(folder_.get(), prepared.name_.c_str(), folder_.get(), out.c_str()) != 0)
+    return fail(error(errno, "rename a file in", kStateFolder));
+  if (rename_within(folder_.get(), out, in, place.name, RENAME_EXCHANGE) != 0) {
+    const int number = errno;
+    const bool is_unknown = is_unknown_flag(number);
+    if (is_unknown && renameat(folder_.get(), out.c_str(), in, place.name.c_str()) == 0) return true;
+    static_cast<void>(unlinkat(folder_.get(), out.c_str(), 0));
+    if (is_absent(is_unknown ? errno : number)) return false;
+    return fail(error(is_unknown ? errno : number, "write", place.name));
+  }
+  PLAYFS_TRY(const bool was_right, may_go_at(folder_.get(), out, may_go));
+  if (!was_right && rename_within(folder_.get(), out, in, place.name, RENAME_EXCHANGE) != 0)
+    return fail(error(errno, "put back", place.name));
+  if (unlinkat(folder_.get(), out.c_str(), 0) != 0) return fail(error(errno, "remove a file in", kStateFolder));
+  return was_right;
+}
+
+Result<std::optional<Signature>> PlainDirectory::put(const Prepared& prepared, const std::string& path,
+                                                     const MayGo& may_go) const {
+  const std::optional<Signature> nothing;
+  PLAYFS_TRY(auto place, place_of(path));
+  if (!place) return nothing;
+  const int in = place->directory.get();
+  PLAYFS_TRY(const bool may, may_go_at(in, place->name, may_go));
+  if (!may) return nothing;
+  struct stat info {};
+  const bool is_there = fstatat(in, place->name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+  bool is_put = false;
+  if (!is_there) {
+    is_put = rename_within(folder_.get(), prepared.name_, in, place->name, RENAME_NOREPLACE) == 0;
+    if (!is_put && is_unknown_flag(errno))
+      is_put = renameat(folder_.get(), prepared.name_.c_str(), in, place->name.c_str()) == 0;
+    if (!is_put && (errno == EEXIST || errno == ENOENT || errno == ENOTDIR)) return nothing;
+    if (!is_put) return fail(error(errno, "write", path));
+  } else {
+    PLAYFS_TRY(is_put, exchange(prepared, *place, may_go));
+  }
+  if (!is_put) return nothing;
+  if (fstatat(in, place->name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return fail(error(errno, "stat", path));
+  return std::optional(signature_of(info));
+}
+
+Result<bool> PlainDirectory::remove(const std::string& path, const MayGo& may_go) const {
+  PLAYFS_TRY(auto place, place_of(path));
+  if (!place) return true;
+  const int in = place->directory.get();
+  struct stat info {};
+  if (fstatat(in, place->name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) return true;
+  PLAYFS_TRY(const bool may, may_go_at(in, place->name, may_go));
+  if (!may) return false;
+  PLAYFS_TRY(const std::string fresh, fresh_name());
+  const std::string out = fresh + kTakenOut;
+  if (renameat(in, place->name.c_str(), folder_.get(), out.c_str()) != 0) {
+    if (errno == ENOENT) return true;
+    return fail(error(errno, "remove", path));
+  }
+  PLAYFS_TRY(const bool was_right, may_go_at(folder_.get(), out, may_go));
+  if (!was_right && rename_within(folder_.get(), out, in, place->name, RENAME_NOREPLACE) != 0)
+    return fail(error(errno, "put back", path));
+  if (was_right && unlinkat(folder_.get(), out.c_str(), 0) != 0) return fail(error(errno, "remove", path));
+  return was_right;
+}
+
+Result<bool> PlainDirectory::make_directory(const std::string& path) const {
+  PLAYFS_TRY(auto place, place_of(path));
+  if (!place) return false;
+  if (mkdirat(place->directory.get(), place->name.c_str(), 0777) == 0) return true;
+  if (errno != EEXIST) return fail(error(errno, "create", path));
+  PLAYFS_TRY(auto there, directory(path));
+  return there.has_value();
+}
+
+Status PlainDirectory::remove_directory(const std::string& path) const {
+  PLAYFS_TRY(auto place, place_of(path));
+  if (!place || unlinkat(place->directory.get(), place->name.c_str(), AT_REMOVEDIR) == 0) return {};
+  if (is_absent(errno) || errno == ENOTEMPTY || errno == EEXIST) return {};
+  return fail(error(errno, "remove", path));
+}
+
+}  // namespace playfs::clone
