@@ -20,6 +20,7 @@ constexpr const char* kOverview =
   playfs mount DIR                  mount the local playground (or: playfs mount https://host DIR)
   playfs init NAME                  create a project
   playfs import DIR                 publish a plain directory as a project
+  playfs clone PROJECT DIR          a work tree without a mount
   playfs status | diff | log        what has changed in the work tree you are in
   playfs commit -m MESSAGE          publish it
   playfs update | merge REV         bring in what others have published
@@ -367,6 +368,21 @@ class Parser {
         ->type_name("REV")
         ->needs(by_project);
     import_command->add_option("--agent", im->agent, "The author's handle")->type_name("HANDLE");
+
+    std::shared_ptr<CloneArguments> cl;
+    auto* clone_command = command(
+        "clone", "Make a work tree in a plain directory, where nothing can be mounted",
+        "  playfs clone demo ~/demo\n"
+        "  playfs clone --site https://example.org ID ~/old --revision REV\n"
+        "\n"
+        "In it, status, diff, log, commit, update, merge, discard and branches work as in a mount's work tree.\n"
+        "DIR/.playfs keeps what is staged, and is never published; deleting DIR deletes nothing published.\n"
+        "What is queued there goes on with the next command; status asks nobody, so that head is as last seen.",
+        clone_project, cl);
+    clone_command->add_option("PROJECT", cl->project, "Its id or name")->required();
+    clone_command->add_option("DIR", cl->directory, "A new or empty directory")->required();
+    clone_command->add_option("--revision", cl->revision, "The revision to begin with (default: head)")
+        ->type_name("REV");
 
     std::shared_ptr<ExportArguments> e;
     auto* export_command =

@@ -72,7 +72,7 @@ JsonObject commit_document(const publish::CommitResult& result) {
                     {"conflicts", std::move(conflicts)}};
 }
 
-void tell_commit(Output& out, const publish::CommitResult& result, std::string_view after_branch) {
+void tell_commit(Output& out, const publish::CommitResult& result, std::string_view after_branch, bool in_background) {
   std::string revision = safe(result.revision.text());
   switch (result.outcome) {
     case publish::Outcome::published:
@@ -89,11 +89,13 @@ void tell_commit(Output& out, const publish::CommitResult& result, std::string_v
       out.note("Try: " + std::string(after_branch));
       return;
     case publish::Outcome::pending:
-      out.note("Not published yet: the commit is safe on disk, and is published in the background.");
+      out.note(std::string("Not published yet: the commit is safe on disk, and ") +
+               (in_background ? "is published in the background." : "goes on with the next command here."));
       if (result.retry_after_s > 0)
         out.note("Waiting for the service; retrying in " + std::to_string(result.retry_after_s) + " s (" +
                  std::to_string(result.chunks_done) + " of " + count_of(result.chunks_total, "chunk") + " uploaded).");
-      out.note("Try: playfs status, or playfs commit --cancel to take it back");
+      out.note(std::string("Try: playfs ") + (in_background ? "status" : "update") +
+               ", or playfs commit --cancel to take it back");
       return;
     case publish::Outcome::planned:
       out.note("Would publish " + count_of(result.files_changed, "changed file") + " with " +

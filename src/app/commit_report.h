@@ -22,9 +22,11 @@ void print_plan(Output& out, const JsonObject& plan);
 /// How long `chunks` take under the limits that the service documents, starting with an unused hour.
 std::uint64_t hours_under_limits(std::uint32_t chunks);
 
-/// Reports the outcome on stderr, and what to do next: `after_branch` if it became a branch.
-void tell_commit(Output& out, const publish::CommitResult& result,
-                 std::string_view after_branch = "playfs update, then playfs commit the merge");
+inline constexpr std::string_view kAfterBranch = "playfs update, then playfs commit the merge";
+/// Reports the outcome on stderr, and what to do next: `after_branch` if it became a branch. `in_background`: a pending
+/// publication goes on when the command has ended, rather than with the next command.
+void tell_commit(Output& out, const publish::CommitResult& result, std::string_view after_branch = kAfterBranch,
+                 bool in_background = true);
 
 /// Reports the number of paths left in conflict, if any, and what to do. Returns done, or the exit code for conflicts.
 ExitCode tell_conflicts(Output& out, std::uint32_t conflicts);

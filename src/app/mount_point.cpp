@@ -31,7 +31,9 @@ Result<std::string> real_path(const std::string& path) {
 Status check_fuse() {
   UniqueFd device(open("/dev/fuse", O_RDWR | O_CLOEXEC));
   if (device) return {};
-  constexpr const char* hint = "modprobe fuse, or start the container with --device /dev/fuse --cap-add SYS_ADMIN";
+  constexpr const char* hint =
+      "modprobe fuse, or start the container with --device /dev/fuse --cap-add SYS_ADMIN; without it: playfs clone "
+      "PROJECT DIR";
   if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
     return fail(ErrorCode::not_supported,
                 "/dev/fuse is missing: this kernel or container has no FUSE, so nothing can be mounted", hint);

@@ -47,6 +47,23 @@ void find_project(MountedPlace& place, const runtime::MountEntry& mount) {
   if (!place.work.empty() && runtime::is_within(place.path, place.work)) place.in_work = below(place.path, place.work);
 }
 
+Result<std::optional<MountedPlace>> find_in_clone(const std::string& path) {
+  auto looked = runtime::look_at(path);
+  if (looked.state == runtime::Probe::State::silent) return runtime::silence_of(path);
+  if (runtime::leads_up(looked.real)) return std::optional<MountedPlace>();
+  PLAYFS_TRY(auto found, find_clone(looked.real));
+  if (!found) return std::optional<MountedPlace>();
+  MountedPlace place;
+  place.path = std::move(looked.real);
+  place.mount_point = place.work = found->root;
+  place.source = found->origin.site;
+  place.project = found->origin.project.text();
+  const std::string within = below(place.path, place.work);
+  if (!runtime::is_within(place.path, join(place.work, kMarkFolder))) place.in_work = within;
+  place.clone = std::move(found->origin);
+  return std::optional(std::move(place));
+}
+
 }  // namespace
 
 Result<std::vector<runtime::MountEntry>> read_mount_table() {
@@ -74,9 +91,12 @@ Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
 
 Result<MountedPlace> find_project_at(const std::string& path) {
   PLAYFS_TRY(auto place, find_mount(path));
+  if (!place) {
+    PLAYFS_TRY(place, find_in_clone(path));
+  }
   if (!place)
-    return fail(ErrorCode::not_found, path + " is not in a playfs mount",
-                "playfs mount DIR, then cd DIR/projects/by-name/NAME/work");
+    return fail(ErrorCode::not_found, path + " is neither in a playfs mount nor in a clone",
+                "playfs mount DIR, then cd DIR/projects/by-name/NAME/work; or playfs clone PROJECT DIR");
   if (place->project.empty())
     return fail(ErrorCode::not_found, path + " is in a mount, but not in a project",
                 "cd " + place->mount_point + "/projects/by-name/NAME/work");

@@ -1,4 +1,5 @@
-// Finds the mount that holds a path, and the project's work tree in it. Reads mount table and file system; stateless.
+// Finds the mount or the clone that holds a path, and the project's work tree in it. Reads mount table and file system;
+// stateless.
 #pragma once
 
 #include <optional>
@@ -6,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/tree_origin.h"
 #include "base/result.h"
 #include "runtime/mount_table.h"
 
@@ -16,21 +18,22 @@ Result<std::vector<runtime::MountEntry>> read_mount_table();
 
 inline constexpr std::string_view kMountType = "fuse.playfs";
 
-/// A place inside a playfs mount.
+/// A place inside a playfs mount, or inside a clone, whose root is then `mount_point` and `work`.
 struct MountedPlace {
   std::string mount_point;
   std::string source;
-  std::string path;                    ///< absolute, links resolved as far as it exists
-  std::string project;                 ///< the id; empty outside any project
-  std::string project_directory;       ///< with `status`, `log`, `revisions/` …: projects/ID, or .playfs/project
-  std::string work;                    ///< the root of the project's work tree; empty outside any project
-  std::optional<std::string> in_work;  ///< `path` relative to `work` ("" is its root); nullopt if it is elsewhere
+  std::string path;                      ///< absolute, links resolved as far as it exists
+  std::string project;                   ///< the id; empty outside any project
+  std::string project_directory;         ///< with `status`, `log`, `revisions/` …: projects/ID, or .playfs/project
+  std::string work;                      ///< the root of the project's work tree; empty outside any project
+  std::optional<std::string> in_work;    ///< `path` relative to `work` ("" is its root); nullopt if it is elsewhere
+  std::optional<TreeOrigin> clone = {};  ///< where a clone is from; nullopt: a mount
 };
 
 /// nullopt if `path` (absolute, need not exist) is in no mount of playfs. Errors: timed_out if it does not answer.
 Result<std::optional<MountedPlace>> find_mount(const std::string& path);
 
-/// The same, but requires a mount and a project.
+/// The same, but requires a mount or a clone, and a project. In a clone there are no control files.
 Result<MountedPlace> find_project_at(const std::string& path);
 
 }  // namespace playfs::app

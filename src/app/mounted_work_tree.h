@@ -1,42 +1,38 @@
-// A command's access to a project's mounted work tree: the ioctls of include/playfs/ioctl.h and the files beside it.
-// Blocking; for one thread.
+// A project's mounted work tree: the ioctls of include/playfs/ioctl.h, and the control files beside it.
 #pragma once
 
 #include <playfs/ioctl.h>
 
 #include <string>
 
-#include "app/mounted.h"
+#include "app/work_tree_access.h"
 #include "base/fd.h"
-#include "base/result.h"
 
 namespace playfs::app {
 
-/// Whether the kernel's time limit of a call has passed, rather than the service's: the call is to be repeated.
-[[nodiscard]] bool is_out_of_time(const Status& called);
-
-class MountedWorkTree {
+class MountedWorkTree final : public WorkTreeAccess {
  public:
-  /// The work tree of the project that holds `path`.
-  static Result<MountedWorkTree> open(const std::string& path);
+  explicit MountedWorkTree(MountedPlace place) : WorkTreeAccess(std::move(place)) {}
 
-  [[nodiscard]] const MountedPlace& place() const { return place_; }
+  [[nodiscard]] Result<std::string> status_text() override;
+  [[nodiscard]] Result<JsonObject> status_document() override;
+  [[nodiscard]] Status look_for_branches() override;
+  [[nodiscard]] Result<std::unique_ptr<RevisionSource>> revisions(std::uint64_t limit) override;
+  [[nodiscard]] bool has_revision(const std::string& id) override;
+  [[nodiscard]] Result<std::unique_ptr<ReadableTree>> tree(const std::string& revision) override;
 
-  [[nodiscard]] Result<playfs_status> status() const;
-  /// REQUIRES: agent, message and flags are set. Fills in the rest.
-  [[nodiscard]] Status commit(playfs_commit& request) const;
-  /// Moves the base to head.
-  [[nodiscard]] Result<playfs_update> update() const;
-  /// Merges another revision of the project into the work tree.
-  [[nodiscard]] Result<playfs_merge> merge(const std::string& revision) const;
-  /// Cancels what is being published, and returns it to the stage.
-  [[nodiscard]] Result<playfs_cancel> cancel() const;
-  /// Drops what is staged at and below `path`, relative to the work tree's root ("" for the root itself); it need not
-  /// exist any more. Returns the number of paths. `dry_run`: changes nothing, returns the same.
-  [[nodiscard]] Result<std::uint32_t> discard(const std::string& path, bool dry_run) const;
+  [[nodiscard]] Result<vfs::WorkStatus> status() override;
+  [[nodiscard]] Result<publish::CommitResult> commit(const publish::CommitRequest& request,
+                                                     const std::function<bool()>& interrupted) override;
+  [[nodiscard]] JsonObject details(const publish::CommitResult& result) override;
+  [[nodiscard]] Result<vfs::UpdateResult> update() override;
+  [[nodiscard]] Result<vfs::UpdateResult> merge(const std::string& revision) override;
+  [[nodiscard]] Result<publish::Cancelled> cancel() override;
+  [[nodiscard]] Result<std::uint32_t> discard(const std::string& path, bool dry_run) override;
 
  private:
-  explicit MountedWorkTree(MountedPlace place, UniqueFd root) : place_(std::move(place)), root_(std::move(root)) {}
+  /// A new descriptor for each call, since status() may run beside another.
+  [[nodiscard]] Result<UniqueFd> root() const;
   /// The error, as reported in the struct if the call filled it in.
   [[nodiscard]] Error why(int errnum, const std::string& what, const playfs_error& told) const;
   template <class T>
@@ -45,9 +41,8 @@ class MountedWorkTree {
   /// earlier, and keeps what it has fetched so far.
   template <class T>
   [[nodiscard]] Status call_until_it_ends(unsigned long request, T& argument, const std::string& what) const;
-
-  MountedPlace place_;
-  UniqueFd root_;
+  [[nodiscard]] Status commit(playfs_commit& request) const;
+  [[nodiscard]] Status wait_for_outcome(playfs_commit& request, const std::function<bool()>& interrupted) const;
 };
 
 }  // namespace playfs::app

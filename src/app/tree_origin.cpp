@@ -16,6 +16,7 @@ namespace playfs::app {
 namespace {
 
 constexpr const char* kMarkFile = "tree.json";
+constexpr const char* kCloneFile = "clone.json";
 constexpr std::uint64_t kVersion = 1;
 constexpr std::size_t kLongest = 1 << 16;
 
@@ -41,8 +42,7 @@ Result<TreeOrigin> parse(const std::string& text) {
     return fail(ErrorCode::not_supported, "written by a newer version of playfs");
   TreeOrigin origin{text_of(*fields, "site"), text_of(*fields, "base_path"), ProjectId(text_of(*fields, "project")),
                     RevisionId(text_of(*fields, "revision"))};
-  if (origin.site.empty() || origin.project.empty() || origin.revision.empty())
-    return fail(ErrorCode::corrupt, "site, project or revision is missing");
+  if (origin.site.empty() || origin.project.empty()) return fail(ErrorCode::corrupt, "site or project is missing");
   return origin;
 }
 
@@ -57,21 +57,36 @@ Result<std::optional<TreeOrigin>> parsed(Result<std::optional<std::string>> text
   return fail(std::move(error));
 }
 
-}  // namespace
-
-Result<std::optional<TreeOrigin>> read_mark(const std::string& directory) {
+Result<std::optional<TreeOrigin>> read_in(const std::string& directory, const char* file) {
   const std::string folder = directory + "/" + kMarkFolder;
   UniqueFd within(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!within) {
-    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return std::optional<TreeOrigin>();
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EACCES) return std::optional<TreeOrigin>();
     return fail(error_from_errno(errno, "open " + folder));
   }
-  return parsed(own_file(within.get(), kMarkFile), folder + "/" + kMarkFile);
+  return parsed(own_file(within.get(), file), folder + "/" + file);
+}
+
+}  // namespace
+
+Result<std::optional<TreeOrigin>> read_mark(const std::string& directory) { return read_in(directory, kMarkFile); }
+
+Result<std::optional<TreeOrigin>> read_clone_mark(const std::string& directory) {
+  return read_in(directory, kCloneFile);
+}
+
+Result<std::optional<CloneFound>> find_clone(const std::string& path) {
+  for (std::string at = path;; at.resize(at.rfind('/'))) {
+    PLAYFS_TRY(auto mark, read_clone_mark(at));
+    if (mark) return std::optional(CloneFound{at.empty() ? "/" : at, *std::move(mark)});
+    if (at.find('/') == std::string::npos) return std::optional<CloneFound>();
+  }
 }
 
 std::optional<TreeOrigin> find_mark(const std::string& directory) {
   for (std::string at = directory;; at.resize(at.rfind('/'))) {
-    if (auto mark = read_mark(at); mark && *mark) return *mark;
+    for (const char* file : {kMarkFile, kCloneFile})
+      if (auto mark = read_in(at, file); mark && *mark) return *mark;
     if (at.empty() || at == "/" || at.find('/') == std::string::npos) return std::nullopt;
   }
 }
@@ -80,6 +95,10 @@ Status write_mark(const std::string& directory, const TreeOrigin& origin) {
   const std::string folder = directory + "/" + kMarkFolder;
   if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return fail(error_from_errno(errno, "create " + folder));
   return write_origin(folder + "/" + kMarkFile, origin);
+}
+
+Status write_clone_mark(const std::string& directory, const TreeOrigin& origin) {
+  return write_origin(directory + "/" + kMarkFolder + "/" + kCloneFile, origin);
 }
 
 Result<std::optional<TreeOrigin>> read_origin(const std::string& path) {

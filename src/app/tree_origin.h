@@ -16,7 +16,7 @@
 
 namespace playfs::app {
 
-/// The folder at the root of an exported tree. Never published, never imported.
+/// The folder at the root of an exported tree or a clone. Never published, never imported.
 inline constexpr const char* kMarkFolder = ".playfs";
 
 struct TreeOrigin {
@@ -28,7 +28,17 @@ struct TreeOrigin {
 
 /// The mark in `directory`; nullopt if there is none, or if it is another user's.
 Result<std::optional<TreeOrigin>> read_mark(const std::string& directory);
-/// The mark in `directory` or in the nearest parent that has one; an unreadable one does not count.
+/// The mark of a clone, `.playfs/clone.json`: `directory` is its root. `revision` is the one that it was made from.
+Result<std::optional<TreeOrigin>> read_clone_mark(const std::string& directory);
+Status write_clone_mark(const std::string& directory, const TreeOrigin& origin);
+/// The root of the clone that holds the absolute path; an unreadable mark is an error.
+struct CloneFound {
+  std::string root;
+  TreeOrigin origin;
+};
+Result<std::optional<CloneFound>> find_clone(const std::string& path);
+/// The mark of an exported tree or of a clone in `directory` or in the nearest parent that has one; an unreadable one
+/// does not count.
 std::optional<TreeOrigin> find_mark(const std::string& directory);
 /// Atomic and synced. REQUIRES: the tree that it describes is on disk.
 Status write_mark(const std::string& directory, const TreeOrigin& origin);

@@ -1,16 +1,15 @@
 // playfs branches: lists unmerged revisions beside head, and how to merge each.
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
-#include "app/mounted.h"
-#include "app/siblings.h"
+#include "app/work_tree_access.h"
 #include "base/shell.h"
 
 namespace playfs::app {
 
 Result<ExitCode> branches(CommandContext& context, const BranchesArguments& arguments) {
-  PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(arguments.path)));
-  PLAYFS_CHECK(look_for_siblings(place));
-  PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
+  PLAYFS_TRY(auto tree, open_work_tree(context, context.io.absolute(arguments.path), "branches"));
+  PLAYFS_CHECK(tree->look_for_branches());
+  PLAYFS_TRY(JsonObject status, tree->status_document());
   const std::string base = text_of(status, "base");
   Json::Array items;
   std::string first;
@@ -33,8 +32,10 @@ Result<ExitCode> branches(CommandContext& context, const BranchesArguments& argu
   }
   if (items.empty()) context.out.note("No branches: head contains everything that was published.");
   else context.out.note("Try: " + safe(first) + ", then playfs commit -m MESSAGE");
-  context.out.document(JsonObject{
-      {"project", place.project}, {"head", text_of(status, "head")}, {"base", base}, {"branches", std::move(items)}});
+  context.out.document(JsonObject{{"project", tree->place().project},
+                                  {"head", text_of(status, "head")},
+                                  {"base", base},
+                                  {"branches", std::move(items)}});
   return ExitCode::done;
 }
 

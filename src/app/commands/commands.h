@@ -112,7 +112,7 @@ struct BranchesArguments {
 };
 Result<ExitCode> branches(CommandContext& context, const BranchesArguments& arguments);
 
-// Creating, importing and exporting projects.
+// Creating, importing, exporting and cloning projects.
 
 struct InitArguments {
   std::string name;
@@ -135,6 +135,13 @@ struct ExportArguments {
   std::string directory;
 };
 Result<ExitCode> export_revision(CommandContext& context, const ExportArguments& arguments);
+
+struct CloneArguments {
+  std::string project;  ///< its id or name
+  std::string directory;
+  std::optional<std::string> revision;  ///< none: head
+};
+Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& arguments);
 
 // Reading without a mount.
 

@@ -2,44 +2,18 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 
 #include "app/author.h"
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
 #include "app/json_fields.h"
-#include "app/mounted.h"
-#include "app/mounted_work_tree.h"
 #include "app/shown_progress.h"
+#include "app/work_tree_access.h"
 #include "vfs/control/control_text.h"
 
 namespace playfs::app {
 
 namespace {
-
-template <std::size_t Size>
-Status put(char (&field)[Size], const std::string& text, const char* what) {
-  if (text.size() >= Size)
-    return fail(ErrorCode::invalid_argument,
-                std::string(what) + " is longer than " + std::to_string(Size - 1) + " bytes");
-  if (!is_valid_utf8(text) || text.find('\0') != std::string::npos)
-    return fail(ErrorCode::invalid_argument, std::string(what) + " is not valid UTF-8 text");
-  std::memcpy(field, text.data(), text.size());
-  return {};
-}
-
-publish::Outcome outcome_of(__u32 outcome) {
-  switch (static_cast<playfs_outcome>(outcome)) {
-    case PLAYFS_PUBLISHED: return publish::Outcome::published;
-    case PLAYFS_MERGED: return publish::Outcome::merged;
-    case PLAYFS_BRANCHED: return publish::Outcome::branched;
-    case PLAYFS_PENDING: return publish::Outcome::pending;
-    case PLAYFS_NOTHING: return publish::Outcome::nothing;
-    case PLAYFS_PLANNED: return publish::Outcome::planned;
-    case PLAYFS_CANCELLED: return publish::Outcome::cancelled;
-  }
-  return publish::Outcome::pending;  // from a newer mount: only that it is journalled is certain
-}
 
 constexpr std::size_t kBarWidth = 12;  // leaves room for the words on a terminal of 80 columns
 
@@ -48,7 +22,7 @@ std::string bar(std::uint64_t done, std::uint64_t total) {
   return "[" + std::string(filled, '#') + std::string(kBarWidth - filled, ' ') + "] ";
 }
 
-std::string words_for(const playfs_status& status) {
+std::string words_for(const vfs::WorkStatus& status) {
   std::string left;
   if (status.chunks_total > 0) {
     left = std::to_string(status.chunks_done) + "/" + std::to_string(status.chunks_total) + " chunks";
@@ -63,13 +37,13 @@ std::string words_for(const playfs_status& status) {
   if (status.retry_after_s > 0)
     return "Waiting   " + shown + "retrying in " + vfs::duration_words(status.retry_after_s) +
            (left.empty() ? "" : "; " + left) + behind;
-  switch (static_cast<playfs_phase>(status.phase)) {
-    case PLAYFS_PHASE_IDLE: return "";
-    case PLAYFS_PHASE_FREEZING:
-    case PLAYFS_PHASE_PLANNING: return "Planning" + behind;
-    case PLAYFS_PHASE_UPLOADING: return "Uploading " + shown + left + behind;
-    case PLAYFS_PHASE_POSTING: return "Publishing" + behind;
-    case PLAYFS_PHASE_VERIFYING: return "Verifying" + behind;
+  switch (status.phase) {
+    case publish::Phase::idle: return "";
+    case publish::Phase::freezing:
+    case publish::Phase::planning: return "Planning" + behind;
+    case publish::Phase::uploading: return "Uploading " + shown + left + behind;
+    case publish::Phase::posting: return "Publishing" + behind;
+    case publish::Phase::verifying: return "Verifying" + behind;
   }
   return "";
 }
@@ -95,94 +69,55 @@ class InterruptibleWait {
   struct sigaction before_ {};
 };
 
-/// If the kernel limits the duration of a call, it answers `pending` early, and the outcome is requested again by the
-/// commit's id, since others may have committed meanwhile. After an interrupt the outcome stays `pending`.
-Status wait_for_outcome(const MountedWorkTree& tree, playfs_commit& request) {
-  while (request.outcome == PLAYFS_PENDING) {
-    // An interrupted call may have answered `pending` as well.
-    timespec pause{0, 500'000'000};
-    if (InterruptibleWait::was_interrupted() || nanosleep(&pause, nullptr) != 0) return {};
-    if (*request.tx == '\0') return {};  // an older mount, which cannot be asked
-    playfs_commit again = request;
-    again.flags |= PLAYFS_COMMIT_AGAIN;
-    Status asked = tree.commit(again);
-    if (!asked && asked.error().code == ErrorCode::interrupted) return {};
-    if (!asked && *again.error.code == '\0') return {};  // the mount ended; the publication goes on at the next one
-    if (is_out_of_time(asked)) continue;
-    PLAYFS_CHECK(asked);
-    request = again;
-  }
-  return {};
-}
-
-Status publish(CommandContext& context, const MountedWorkTree& tree, playfs_commit& request) {
+Result<publish::CommitResult> publish(CommandContext& context, WorkTreeAccess& tree,
+                                      const publish::CommitRequest& request) {
   InterruptibleWait interruptible;
   const ShownProgress progress(context.out, kShowEvery, [&tree] {
     auto status = tree.status();
     return status ? words_for(*status) : std::string();
   });
-  auto committed = tree.commit(request);
-  if (committed && request.outcome == PLAYFS_PENDING && (request.flags & PLAYFS_COMMIT_NOWAIT) == 0)
-    return wait_for_outcome(tree, request);
-  if (committed || committed.error().code != ErrorCode::interrupted) return committed;
-  // Frozen and journalled before any waiting: it goes on without us.
-  request.outcome = PLAYFS_PENDING;
-  return {};
+  return tree.commit(request, InterruptibleWait::was_interrupted);
 }
 
-Result<ExitCode> cancel(CommandContext& context, const MountedWorkTree& tree) {
-  PLAYFS_TRY(playfs_cancel result, tree.cancel());
-  if (result.cancelled > 0)
-    context.out.note("Cancelled " + std::to_string(result.cancelled) +
-                     (result.cancelled == 1 ? " commit" : " commits") + "; the changes are staged again.");
-  if (result.too_late != 0)
+Result<ExitCode> cancel(CommandContext& context, WorkTreeAccess& tree) {
+  PLAYFS_TRY(const publish::Cancelled result, tree.cancel());
+  if (result.commits > 0)
+    context.out.note("Cancelled " + std::to_string(result.commits) + (result.commits == 1 ? " commit" : " commits") +
+                     "; the changes are staged again.");
+  if (result.too_late)
     context.out.note(
         "Too late to cancel the commit in progress: its revision has been sent, or may have been.\nTry: playfs status");
-  if (result.cancelled == 0 && result.too_late == 0) context.out.note("Nothing is being published.");
-  context.out.document(JsonObject{{"project", tree.place().project},
-                                  {"cancelled", std::uint64_t{result.cancelled}},
-                                  {"too_late", result.too_late != 0}});
-  return result.too_late != 0 ? ExitCode::pending : ExitCode::done;
+  if (result.commits == 0 && !result.too_late) context.out.note("Nothing is being published.");
+  context.out.document(JsonObject{
+      {"project", tree.place().project}, {"cancelled", std::uint64_t{result.commits}}, {"too_late", result.too_late}});
+  return result.too_late ? ExitCode::pending : ExitCode::done;
 }
 
 /// The author to commit under. Empty: the mount's default, if the mount does not say what that is.
 std::string author_of(const CommandContext& context, const MountedPlace& place) {
   const Author own = author_at(context, place.source);
-  if (own.is_configured()) return own.handle;
+  if (own.is_configured() || place.clone) return own.handle;
   auto of_mount = author_of_mount(place);
   return of_mount ? author_in(context, place, *of_mount).handle : "";
 }
 
-Result<playfs_commit> request_of(const CommandContext& context, const MountedWorkTree& tree,
-                                 const CommitArguments& arguments) {
-  playfs_commit request{};
-  PLAYFS_CHECK(put(request.message, arguments.message, "the message"));
-  PLAYFS_CHECK(
-      put(request.agent, arguments.agent ? *arguments.agent : author_of(context, tree.place()), "the agent's handle"));
-  request.flags = (arguments.wait ? 0 : PLAYFS_COMMIT_NOWAIT) | (arguments.merge ? 0 : PLAYFS_COMMIT_NO_MERGE) |
-                  (arguments.resolved ? PLAYFS_COMMIT_RESOLVED : 0) | (arguments.dry_run ? PLAYFS_COMMIT_DRY_RUN : 0);
+publish::CommitRequest request_of(const CommandContext& context, const WorkTreeAccess& tree,
+                                  const CommitArguments& arguments) {
+  publish::CommitRequest request;
+  request.message = arguments.message;
+  request.agent = arguments.agent ? *arguments.agent : author_of(context, tree.place());
+  request.wait = arguments.wait;
+  request.allow_merge = arguments.merge;
+  request.resolved = arguments.resolved;
+  request.dry_run = arguments.dry_run;
   return request;
 }
 
-publish::CommitResult result_of(const playfs_commit& answer) {
-  publish::CommitResult result;
-  result.outcome = outcome_of(answer.outcome);
-  result.tx = answer.tx;
-  result.revision = RevisionId(answer.revision);
-  result.merged_revision = RevisionId(answer.merged_revision);
-  result.files_changed = answer.files_changed;
-  result.writes_used = answer.writes_used;
-  result.chunks_done = answer.chunks_done;
-  result.chunks_total = answer.chunks_total;
-  result.retry_after_s = answer.retry_after_s;
-  return result;
-}
-
 /// A user who names a folder means its contents only, but a commit takes all that is staged.
-Status check_takes_all(const MountedWorkTree& tree, const std::string& given) {
+Status check_takes_all(WorkTreeAccess& tree, const std::string& given) {
   const std::string within = tree.place().in_work.value_or("");
   if (given == "." || within.empty()) return {};
-  PLAYFS_TRY(JsonObject status, read_json_object(tree.place().project_directory + "/status.json"));
+  PLAYFS_TRY(JsonObject status, tree.status_document());
   const Json::Array* staged = array_of(status, "staged");
   if (!staged) return {};
   for (const Json& each : *staged) {
@@ -196,7 +131,7 @@ Status check_takes_all(const MountedWorkTree& tree, const std::string& given) {
   return {};
 }
 
-std::uint32_t conflicts_left(const MountedWorkTree& tree) {
+std::uint32_t conflicts_left(WorkTreeAccess& tree) {
   auto status = tree.status();
   return status ? status->conflicts : 0;
 }
@@ -204,28 +139,21 @@ std::uint32_t conflicts_left(const MountedWorkTree& tree) {
 }  // namespace
 
 Result<ExitCode> commit(CommandContext& context, const CommitArguments& arguments) {
-  PLAYFS_TRY(MountedWorkTree tree, MountedWorkTree::open(context.io.absolute(arguments.path)));
+  PLAYFS_TRY(auto opened, open_work_tree(context, context.io.absolute(arguments.path), "commit"));
+  WorkTreeAccess& tree = *opened;
   if (arguments.cancel) return cancel(context, tree);
   PLAYFS_CHECK(check_takes_all(tree, arguments.path));
-  PLAYFS_TRY(playfs_commit request, request_of(context, tree, arguments));
-  if (Status published = publish(context, tree, request); !published) {
+  auto published = publish(context, tree, request_of(context, tree, arguments));
+  if (!published) {
     ExitCode code = context.out.error(published.error());
     return published.error().code == ErrorCode::busy && conflicts_left(tree) > 0 ? ExitCode::branched : code;
   }
-  publish::CommitResult result = result_of(request);
-  // Reads what the fixed-size struct cannot hold, unless the file is about another commit by now.
-  JsonObject full;
-  if (result.outcome == publish::Outcome::branched || result.outcome == publish::Outcome::planned) {
-    auto read = read_json_object(tree.place().project_directory + "/commit");
-    if (read && text_of(*read, "tx") == result.tx) full = *std::move(read);
-  }
-  if (const Json::Array* paths = array_of(full, "conflicts"))
-    for (const Json& path : *paths)
-      if (path.string()) result.conflicts.push_back(*path.string());
+  const publish::CommitResult& result = *published;
+  const JsonObject full = result.outcome == publish::Outcome::planned ? tree.details(result) : JsonObject();
   if (const std::string& id = result.revision.text(); !id.empty())
     context.out.line(context.out.is_terminal() ? safe(id) : id);
   if (const JsonObject* plan = object_of(full, "plan")) print_plan(context.out, *plan);
-  tell_commit(context.out, result);
+  tell_commit(context.out, result, kAfterBranch, tree.publishes_in_background());
   if (result.outcome == publish::Outcome::pending) {
     auto status = tree.status();
     if (status && status->queued > 0)

@@ -2,30 +2,29 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
-#include "app/mounted.h"
-#include "app/mounted_tree.h"
 #include "app/pager.h"
 #include "app/patch.h"
+#include "app/work_tree_access.h"
 #include "compare/trees.h"
-#include "model/path.h"
 
 namespace playfs::app {
 
 namespace {
 
-/// A directory of the mount, and what is known of its files.
+/// A tree, and what is known of its files.
 struct DiffedTree {
   std::string name;  ///< the revision, or "work"
-  MountedTree files;
+  std::shared_ptr<const ReadableTree> files;
   Manifest manifest = {};  ///< all files if `is_listed`, otherwise those looked up
   bool is_listed = false;
 
   Status list() {
-    PLAYFS_TRY(manifest, files.list());
+    PLAYFS_TRY(manifest, files->list());
     is_listed = true;
     return {};
   }
@@ -33,7 +32,7 @@ struct DiffedTree {
   /// The file's content or the link's target; nullopt if there is none.
   [[nodiscard]] Result<std::optional<std::string>> read(const FileEntry* entry, const std::string& path) const {
     if (!entry || entry->inline_text) return entry ? entry->inline_text : std::nullopt;
-    return files.read(path);
+    return files->read(path);
   }
 };
 
@@ -51,13 +50,9 @@ std::set<std::string> staged_paths(const JsonObject& status) {
 }
 
 /// The revision that a word names: an id, "head" or "base"; nullopt for anything else.
-std::optional<std::string> revision_named(const MountedPlace& place, const JsonObject& status,
-                                          const std::string& word) {
+std::optional<std::string> revision_named(WorkTreeAccess& work, const JsonObject& status, const std::string& word) {
   if (word == "head" || word == "base") return text_of(status, word);
-  struct stat ignored {};
-  if (why_not_a_component(word) || stat((place.project_directory + "/revisions/" + word).c_str(), &ignored) != 0)
-    return std::nullopt;
-  return word;
+  return work.has_revision(word) ? std::optional(word) : std::nullopt;
 }
 
 bool is_there(const std::string& path) {
@@ -74,29 +69,32 @@ Status add_differing(std::set<std::string>& paths, DiffedTree& before, DiffedTre
 }
 
 /// Removes the revisions from the front of `words`; the rest are paths.
-Result<Comparison> choose(const CommandContext& context, const MountedPlace& place, const JsonObject& status,
+Result<Comparison> choose(const CommandContext& context, WorkTreeAccess& work, const JsonObject& status,
                           std::vector<std::string>& words) {
-  auto tree_of = [&](const std::string& revision) {
-    return DiffedTree{revision,
-                      MountedTree(revision.empty() ? "" : place.project_directory + "/revisions/" + revision)};
+  auto tree_of = [&](const std::string& revision) -> Result<DiffedTree> {
+    PLAYFS_TRY(auto files, work.tree(revision));
+    return DiffedTree{revision, std::move(files)};
   };
-  Comparison chosen{tree_of(text_of(status, "base")), {"work", MountedTree(place.work)}, staged_paths(status)};
+  PLAYFS_TRY(DiffedTree base, tree_of(text_of(status, "base")));
+  Comparison chosen{std::move(base), {"work", work.work()}, staged_paths(status)};
   if (words.empty() || is_there(context.io.absolute(words.front()))) return chosen;
   const std::string word = words.front();
   if (auto dots = word.find(".."); dots != std::string::npos) {
-    auto before = revision_named(place, status, word.substr(0, dots));
-    auto after = revision_named(place, status, word.substr(dots + 2));
+    auto before = revision_named(work, status, word.substr(0, dots));
+    auto after = revision_named(work, status, word.substr(dots + 2));
     if (!before || !after) return chosen;  // then it is a path
     words.erase(words.begin());
-    chosen = {tree_of(*before), tree_of(*after), {}};
+    PLAYFS_TRY(chosen.before, tree_of(*before));
+    PLAYFS_TRY(chosen.after, tree_of(*after));
+    chosen.paths.clear();
     PLAYFS_CHECK(add_differing(chosen.paths, chosen.before, chosen.after));
     return chosen;
   }
-  auto before = revision_named(place, status, word);
+  auto before = revision_named(work, status, word);
   if (!before) return chosen;
   words.erase(words.begin());
   // The stage differs from the base, and the base may differ from the requested revision.
-  DiffedTree revision = tree_of(*before);
+  PLAYFS_TRY(DiffedTree revision, tree_of(*before));
   PLAYFS_CHECK(add_differing(chosen.paths, revision, chosen.before));
   chosen.before = std::move(revision);
   return chosen;
@@ -163,7 +161,7 @@ Result<std::vector<compare::FileChange>> changes_of(CommandContext& context, Com
       continue;
     }
     for (const std::string& path : paths) {
-      PLAYFS_TRY(auto entry, tree->files.entry_at(path));
+      PLAYFS_TRY(auto entry, tree->files->entry_at(path));
       if (entry) tree->manifest.files.emplace(path, *std::move(entry));
     }
   }
@@ -204,9 +202,10 @@ Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
   std::vector<std::string> words = arguments.words;
   auto path =
       std::find_if(words.begin(), words.end(), [&](const auto& word) { return is_there(context.io.absolute(word)); });
-  PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(path == words.end() ? "." : *path)));
-  PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
-  PLAYFS_TRY(Comparison compared, choose(context, place, status, words));
+  PLAYFS_TRY(auto work, open_work_tree(context, context.io.absolute(path == words.end() ? "." : *path), "diff"));
+  const MountedPlace& place = work->place();
+  PLAYFS_TRY(JsonObject status, work->status_document());
+  PLAYFS_TRY(Comparison compared, choose(context, *work, status, words));
   std::vector<std::string> asked;
   for (const std::string& word : words) {
     PLAYFS_TRY(MountedPlace other, find_project_at(context.io.absolute(word)));

@@ -2,11 +2,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <set>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
-#include "app/mounted_work_tree.h"
+#include "app/work_tree_access.h"
 #include "base/shell.h"
 
 namespace playfs::app {
@@ -14,9 +16,10 @@ namespace playfs::app {
 namespace {
 
 struct DiscardTarget {
-  std::string named;  ///< as typed
-  MountedWorkTree tree;
-  std::string path;  ///< in the tree; "" for its root
+  std::string named;   ///< as typed
+  MountedPlace place;  ///< of its work tree
+  std::string path;    ///< in the tree; "" for its root
+  WorkTreeAccess* tree = nullptr;
 };
 
 /// A link in a work tree stands for itself, not for its target: only the folders above it are resolved.
@@ -25,23 +28,22 @@ Result<std::optional<DiscardTarget>> link_at(const std::string& named, const std
   if (lstat(absolute.c_str(), &attributes) != 0 || !S_ISLNK(attributes.st_mode)) return std::optional<DiscardTarget>();
   const auto slash = absolute.rfind('/');
   const std::string folder = absolute.substr(0, std::max<std::size_t>(slash, 1)), name = absolute.substr(slash + 1);
-  PLAYFS_TRY(auto place, find_mount(folder));
+  auto place = find_project_at(folder);
   if (!place || !place->in_work) return std::optional<DiscardTarget>();
-  PLAYFS_TRY(MountedWorkTree tree, MountedWorkTree::open(folder));
   std::string path = place->in_work->empty() ? name : *place->in_work + "/" + name;
-  return std::optional<DiscardTarget>(DiscardTarget{named, std::move(tree), std::move(path)});
+  return std::optional<DiscardTarget>(DiscardTarget{named, *std::move(place), std::move(path)});
 }
 
 Result<DiscardTarget> target_of(const CommandContext& context, const std::string& named) {
   const std::string absolute = context.io.absolute(named);
   PLAYFS_TRY(auto link, link_at(named, absolute));
   if (link) return std::move(*link);
-  PLAYFS_TRY(MountedWorkTree tree, MountedWorkTree::open(absolute));
-  if (!tree.place().in_work)
-    return fail(ErrorCode::invalid_argument, absolute + " is not in the work tree " + tree.place().work,
-                "playfs discard " + shell_word(tree.place().work));
-  std::string path = *tree.place().in_work;
-  return DiscardTarget{named, std::move(tree), std::move(path)};
+  PLAYFS_TRY(MountedPlace place, find_project_at(absolute));
+  if (!place.in_work)
+    return fail(ErrorCode::invalid_argument, absolute + " is not in the work tree " + place.work,
+                "playfs discard " + shell_word(place.work));
+  std::string path = *place.in_work;
+  return DiscardTarget{named, std::move(place), std::move(path)};
 }
 
 }  // namespace
@@ -54,9 +56,18 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
     PLAYFS_TRY(DiscardTarget target, target_of(context, path));
     targets.push_back(std::move(target));
   }
-  const MountedPlace& place = targets.back().tree.place();
+  std::map<std::string, std::unique_ptr<WorkTreeAccess>> trees;  // by their roots
+  for (DiscardTarget& target : targets) {
+    auto& tree = trees[target.place.work];
+    if (!tree) {
+      PLAYFS_TRY(tree, open_work_tree(context, target.place, "discard"));
+    }
+    target.tree = tree.get();
+  }
+  WorkTreeAccess& last = *targets.back().tree;
+  const MountedPlace& place = last.place();
   auto taken_in = [&]() -> Result<std::set<std::string>> {
-    PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
+    PLAYFS_TRY(JsonObject status, last.status_document());
     std::set<std::string> revisions;
     if (const Json::Array* merging = array_of(status, "merging"))
       for (const Json& each : *merging)
@@ -64,7 +75,7 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
     return revisions;
   };
   auto in_conflict = [&]() -> Result<std::set<std::string>> {
-    PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
+    PLAYFS_TRY(JsonObject status, last.status_document());
     std::set<std::string> paths;
     if (const Json::Array* conflicts = array_of(status, "conflicts"))
       for (const Json& each : *conflicts)
@@ -74,11 +85,11 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
   PLAYFS_TRY(const auto merging_before, taken_in());
   PLAYFS_TRY(const auto conflicts_before, in_conflict());
   // Check all of them before changing anything.
-  for (const DiscardTarget& target : targets) PLAYFS_CHECK(target.tree.discard(target.path, true));
+  for (const DiscardTarget& target : targets) PLAYFS_CHECK(target.tree->discard(target.path, true));
   std::uint64_t discarded = 0;
   std::string done;
   for (const DiscardTarget& target : targets) {
-    auto count = target.tree.discard(target.path, false);
+    auto count = target.tree->discard(target.path, false);
     // A path below one that was named earlier is as published already, and may no longer exist.
     if (!count && count.error().code == ErrorCode::not_found && !done.empty()) continue;
     if (!count && !done.empty()) {

@@ -273,6 +273,10 @@ Result<ExitCode> import(CommandContext& context, const ImportArguments& argument
   if (arguments.base && !arguments.project)
     return fail(ErrorCode::invalid_argument, "--base needs --project: it names a revision of that project",
                 "playfs import --help");
+  PLAYFS_TRY(auto clone, read_clone_mark(directory));
+  if (clone)
+    return fail(ErrorCode::invalid_argument, directory + " is a clone, which is committed rather than imported",
+                "cd " + shell_word(directory) + "; playfs commit -m MESSAGE");
   PLAYFS_TRY(auto mark, read_mark(directory));
   PLAYFS_TRY(auto stack, open_client_stack(context, mark));
   PLAYFS_TRY(ImportTarget target, target_of(context, *stack, arguments, directory));

@@ -5,10 +5,9 @@
 #include "app/history.h"
 #include "app/json_fields.h"
 #include "app/lookup.h"
-#include "app/mounted.h"
 #include "app/pager.h"
 #include "app/revisions.h"
-#include "app/siblings.h"
+#include "app/work_tree_access.h"
 
 namespace playfs::app {
 
@@ -26,9 +25,9 @@ struct Starts {
   }
 };
 
-Result<Starts> mounted_starts(CommandContext& context, const MountedPlace& place, bool all) {
-  if (all) PLAYFS_CHECK(look_for_siblings(place));
-  PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
+Result<Starts> starts_of(CommandContext& context, WorkTreeAccess& tree, bool all) {
+  if (all) PLAYFS_CHECK(tree.look_for_branches());
+  PLAYFS_TRY(JsonObject status, tree.status_document());
   Starts starts;
   starts.add(text_of(status, "head"), "head");
   starts.add(text_of(status, "base"), "base");
@@ -76,7 +75,8 @@ Status print(CommandContext& context, History& history, const Starts& starts, co
 
 Result<ExitCode> log(CommandContext& context, const LogArguments& arguments) {
   OpenStack stack;
-  std::unique_ptr<RevisionSource> source;
+  std::unique_ptr<WorkTreeAccess> tree;
+  std::unique_ptr<RevisionSource> source;  // uses one of these
   Starts starts;
   Pager pager(context, arguments.pager);
   std::string project;
@@ -88,10 +88,10 @@ Result<ExitCode> log(CommandContext& context, const LogArguments& arguments) {
     if (starts.revisions.empty()) context.out.note("Nothing has been published yet.");
     source = remote_revisions(*stack);
   } else {
-    PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(arguments.path)));
-    project = place.project;
-    PLAYFS_TRY(starts, mounted_starts(context, place, arguments.all));
-    source = mounted_revisions(place.project_directory, arguments.limit);
+    PLAYFS_TRY(tree, open_work_tree(context, context.io.absolute(arguments.path), "log"));
+    project = tree->place().project;
+    PLAYFS_TRY(starts, starts_of(context, *tree, arguments.all));
+    PLAYFS_TRY(source, tree->revisions(arguments.limit));
   }
   History history(*source, ProjectId(project));
   for (const RevisionId& id : starts.revisions) PLAYFS_CHECK(history.add(id));

@@ -1,20 +1,20 @@
 // playfs update: moves the work tree's base to head.
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
-#include "app/mounted_work_tree.h"
+#include "app/work_tree_access.h"
 
 namespace playfs::app {
 
 Result<ExitCode> update(CommandContext& context, const UpdateArguments& arguments) {
-  PLAYFS_TRY(MountedWorkTree tree, MountedWorkTree::open(context.io.absolute(arguments.path)));
-  PLAYFS_TRY(playfs_status before, tree.status());
-  PLAYFS_TRY(playfs_update result, tree.update());
-  std::string base = result.base;
-  bool moved = base != before.base;
+  PLAYFS_TRY(auto tree, open_work_tree(context, context.io.absolute(arguments.path), "update"));
+  PLAYFS_TRY(const vfs::WorkStatus before, tree->status());
+  PLAYFS_TRY(const vfs::UpdateResult result, tree->update());
+  const std::string& base = result.base;
+  const bool moved = base != before.base;
   context.out.note(moved ? "Updated the work tree to " + safe(base) + "."
                          : "Already up to date at " + safe(base) + ".");
   ExitCode code = tell_conflicts(context.out, result.conflicts);
-  context.out.document(JsonObject{{"project", std::string(before.project)},
+  context.out.document(JsonObject{{"project", before.project},
                                   {"base", base},
                                   {"moved", moved},
                                   {"conflicts", static_cast<std::uint64_t>(result.conflicts)}});

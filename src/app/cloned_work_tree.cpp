@@ -1,0 +1,188 @@
+#include "app/cloned_work_tree.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "app/author.h"
+#include "app/published_tree.h"
+#include "base/await.h"
+#include "base/fd.h"
+#include "wire/json.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr const char* kCloneState = "/state";  // below the mark's folder
+constexpr std::chrono::milliseconds kLookForInterrupt{100};
+
+vfs::FileSystemOptions options_of(const CommandContext& context, const MountedPlace& place,
+                                  const std::optional<RevisionId>& base) {
+  vfs::FileSystemOptions options;
+  options.state_directory = place.work + "/" + kMarkFolder + kCloneState;
+  options.mount_source = place.source;
+  options.version = PLAYFS_VERSION;
+  options.agent = author_at(context, place.source).handle;
+  options.uid = geteuid();
+  options.gid = getegid();
+  options.project = ProjectId(place.project);
+  options.revision = base;
+  return options;
+}
+
+/// Like await(), but cancels the operation once `interrupted` says so.
+template <class T, class Start>
+Result<T> await_or_cancel(const std::function<bool()>& interrupted, const Start& start) {
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable answered;
+    std::optional<Result<T>> result;
+  };
+  auto shared = std::make_shared<Shared>();
+  CancelSource cancel;
+  start(cancel.token(), Callback<T>([shared](Result<T> result) {
+          std::lock_guard lock(shared->mutex);
+          shared->result.emplace(std::move(result));
+          shared->answered.notify_one();
+        }));
+  std::unique_lock lock(shared->mutex);
+  for (bool is_cancelled = false; !shared->result;) {
+    shared->answered.wait_for(lock, kLookForInterrupt);
+    if (shared->result || is_cancelled || !interrupted()) continue;
+    is_cancelled = true;
+    lock.unlock();
+    cancel.cancel();
+    lock.lock();
+  }
+  return std::move(*shared->result);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ClonedWorkTree>> ClonedWorkTree::open(CommandContext& context, MountedPlace place,
+                                                             const std::string& command,
+                                                             const std::optional<RevisionId>& base) {
+  const std::string who = "playfs " + command + " (process " + std::to_string(getpid()) + ")";
+  PLAYFS_TRY(auto lock, clone::Lock::take(place.work, who, [&](const std::string& holder) {
+               context.out.note("Waiting for " + (holder.empty() ? "another command" : safe(holder)) +
+                                ", which is at work in " + safe(place.work) + ".");
+             }));
+  PLAYFS_TRY(const runtime::Source source, context.source(*place.clone));
+  PLAYFS_TRY(auto stack, context.open_client_stack(source));
+  std::unique_ptr<ClonedWorkTree> opened(
+      new ClonedWorkTree(context, std::move(place), std::move(lock), std::move(stack)));
+  PLAYFS_CHECK(opened->begin(base));
+  return opened;
+}
+
+Status ClonedWorkTree::begin(const std::optional<RevisionId>& base) {
+  PLAYFS_CHECK(make_private_directory(place().work + "/" + kMarkFolder + kCloneState));
+  tree_ = std::make_unique<vfs::LoneWorkTree>(stack_->site(), stack_->clock(), stack_->executor(), stack_->random(),
+                                              options_of(context_, place(), base));
+  PLAYFS_CHECK(await<void>([&](auto done) { tree_->open(std::move(done)); }));
+  PLAYFS_TRY(clone_, clone::Clone::open(place().work, stack_->site(), *tree_));
+  return clone_->take_in();
+}
+
+Result<clone::BroughtOut> ClonedWorkTree::bring_out() {
+  auto brought = clone_->bring_out();
+  if (!brought) {
+    Error error = brought.error().while_doing("write the work tree to " + place().work);
+    if (error.hint.empty()) error.hint = "playfs update, which goes on with it";
+    return fail(std::move(error));
+  }
+  for (const auto& each : brought->left_out)
+    context_.out.note("Left out " + safe(each.path) + ": " + safe(each.why.message));
+  return brought;
+}
+
+template <class T, class Start>
+Result<T> ClonedWorkTree::change(Start start) {
+  PLAYFS_CHECK(clone_->expect_changes());
+  auto changed = await<T>(start);
+  auto brought = bring_out();
+  if (changed && !brought) return fail(brought.error());
+  return changed;
+}
+
+// What is known.
+
+Result<vfs::ProjectStatus> ClonedWorkTree::project_status() {
+  PLAYFS_TRY(auto status, await<vfs::ProjectStatus>([&](auto done) { tree_->status(std::move(done)); }));
+  status.head_age.reset();  // nobody asked the service
+  return status;
+}
+
+Result<std::string> ClonedWorkTree::status_text() {
+  PLAYFS_TRY(const auto status, project_status());
+  return vfs::status_text(status);
+}
+
+Result<JsonObject> ClonedWorkTree::status_document() {
+  PLAYFS_TRY(const auto status, project_status());
+  return *vfs::status_json(status).object();
+}
+
+Status ClonedWorkTree::look_for_branches() {
+  return await<void>([&](auto done) { tree_->look_for_branches(std::move(done)); });
+}
+
+Result<std::unique_ptr<RevisionSource>> ClonedWorkTree::revisions(std::uint64_t) { return remote_revisions(*stack_); }
+
+bool ClonedWorkTree::has_revision(const std::string& id) {
+  auto revision =
+      await<RevisionTreePtr>([&](auto done) { stack_->site().revision(RevisionId(id), {}, std::move(done)); });
+  return revision && (*revision)->revision.project.text() == place().project;
+}
+
+Result<std::unique_ptr<ReadableTree>> ClonedWorkTree::tree(const std::string& revision) {
+  RevisionTreePtr tree;
+  if (!revision.empty()) {
+    PLAYFS_TRY(tree, await<RevisionTreePtr>(
+                         [&](auto done) { stack_->site().revision(RevisionId(revision), {}, std::move(done)); }));
+  }
+  return std::unique_ptr<ReadableTree>(std::make_unique<PublishedTree>(*stack_, std::move(tree)));
+}
+
+// What changes it.
+
+Result<vfs::WorkStatus> ClonedWorkTree::status() {
+  return await<vfs::WorkStatus>([&](auto done) { tree_->work_status(std::move(done)); });
+}
+
+Result<publish::CommitResult> ClonedWorkTree::commit(const publish::CommitRequest& request,
+                                                     const std::function<bool()>& interrupted) {
+  if (!request.dry_run) PLAYFS_CHECK(clone_->expect_changes());
+  auto result = await_or_cancel<publish::CommitResult>(
+      interrupted, [&](CancelToken cancel, auto done) { tree_->commit(request, std::move(cancel), std::move(done)); });
+  // It is published, whatever becomes of the directory; the next command brings out the rest.
+  if (auto brought = bring_out(); !brought) context_.out.note(safe(brought.error().message) + ". Try: playfs update");
+  return result;
+}
+
+JsonObject ClonedWorkTree::details(const publish::CommitResult& result) {
+  auto document = wire::parse_json(tree_->document(result));
+  return document && document->object() ? *document->object() : JsonObject();
+}
+
+Result<vfs::UpdateResult> ClonedWorkTree::update() {
+  return change<vfs::UpdateResult>([&](auto done) { tree_->update(RevisionId(), std::move(done)); });
+}
+
+Result<vfs::UpdateResult> ClonedWorkTree::merge(const std::string& revision) {
+  return change<vfs::UpdateResult>([&](auto done) { tree_->update(RevisionId(revision), std::move(done)); });
+}
+
+Result<publish::Cancelled> ClonedWorkTree::cancel() {
+  return change<publish::Cancelled>([&](auto done) { tree_->cancel(std::move(done)); });
+}
+
+Result<std::uint32_t> ClonedWorkTree::discard(const std::string& path, bool dry_run) {
+  auto start = [&](auto done) { tree_->discard(path, dry_run, std::move(done)); };
+  return dry_run ? await<std::uint32_t>(start) : change<std::uint32_t>(start);
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,59 @@
+// A clone's work tree, served by this process (clone/clone.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/command_context.h"
+#include "app/work_tree_access.h"
+#include "clone/clone.h"
+#include "vfs/control/control_text.h"
+#include "vfs/lone_work_tree.h"
+
+namespace playfs::app {
+
+class ClonedWorkTree final : public WorkTreeAccess {
+ public:
+  /// Locks the clone, and takes in what was changed in its directory. `base`: of one that is new; none: head.
+  static Result<std::unique_ptr<ClonedWorkTree>> open(CommandContext& context, MountedPlace place,
+                                                      const std::string& command,
+                                                      const std::optional<RevisionId>& base = std::nullopt);
+
+  /// Writes out what the directory lacks of the work tree, and says on stderr what cannot be.
+  Result<clone::BroughtOut> bring_out();
+
+  [[nodiscard]] Result<std::string> status_text() override;
+  [[nodiscard]] Result<JsonObject> status_document() override;
+  [[nodiscard]] Status look_for_branches() override;
+  [[nodiscard]] Result<std::unique_ptr<RevisionSource>> revisions(std::uint64_t limit) override;
+  [[nodiscard]] bool has_revision(const std::string& id) override;
+  [[nodiscard]] Result<std::unique_ptr<ReadableTree>> tree(const std::string& revision) override;
+
+  [[nodiscard]] Result<vfs::WorkStatus> status() override;
+  [[nodiscard]] Result<publish::CommitResult> commit(const publish::CommitRequest& request,
+                                                     const std::function<bool()>& interrupted) override;
+  [[nodiscard]] JsonObject details(const publish::CommitResult& result) override;
+  [[nodiscard]] Result<vfs::UpdateResult> update() override;
+  [[nodiscard]] Result<vfs::UpdateResult> merge(const std::string& revision) override;
+  [[nodiscard]] Result<publish::Cancelled> cancel() override;
+  [[nodiscard]] Result<std::uint32_t> discard(const std::string& path, bool dry_run) override;
+
+ private:
+  ClonedWorkTree(CommandContext& context, MountedPlace place, clone::Lock lock, OpenStack stack)
+      : WorkTreeAccess(std::move(place)), context_(context), lock_(std::move(lock)), stack_(std::move(stack)) {}
+  Status begin(const std::optional<RevisionId>& base);
+  [[nodiscard]] Result<vfs::ProjectStatus> project_status();
+  /// Runs an operation that changes the stage, and brings the result out.
+  template <class T, class Start>
+  [[nodiscard]] Result<T> change(Start start);
+
+  CommandContext& context_;
+  const clone::Lock lock_;
+  OpenStack stack_;
+  std::unique_ptr<vfs::LoneWorkTree> tree_;  // uses the stack
+  std::unique_ptr<clone::Clone> clone_;
+};
+
+}  // namespace playfs::app

@@ -1,0 +1,113 @@
+// playfs clone: a project's work tree in a plain directory, for places where nothing can be mounted.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "app/cloned_work_tree.h"
+#include "app/commands/commands.h"
+#include "app/lookup.h"
+#include "app/mounted.h"
+#include "base/await.h"
+#include "base/fd.h"
+#include "base/shell.h"
+
+namespace playfs::app {
+
+namespace {
+
+/// Neither in a mount nor in another clone.
+Status check_place(const std::string& path) {
+  PLAYFS_TRY(auto already, read_clone_mark(path));
+  if (already)
+    return fail(ErrorCode::already_exists, path + " is a clone already", "cd " + shell_word(path) + "; playfs update");
+  PLAYFS_TRY(auto mount, find_mount(path));
+  if (mount) return fail(ErrorCode::invalid_argument, path + " is in a mount of playfs", "name a directory elsewhere");
+  PLAYFS_TRY(auto around, find_clone(path));
+  if (!around) return {};
+  return fail(ErrorCode::invalid_argument, path + " is in the clone " + around->root, "name a directory elsewhere");
+}
+
+/// A new or empty directory; its real path.
+Result<std::string> prepare_directory(const std::string& path) {
+  PLAYFS_CHECK(check_place(path));
+  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return fail(error_from_errno(errno, "create " + path));
+  std::error_code problem;
+  const bool is_empty = std::filesystem::is_empty(path, problem);
+  if (problem) return fail(error_from_errno(problem.value(), "list " + path));
+  if (!is_empty) return fail(ErrorCode::not_empty, path + " is not empty", "name a new directory");
+  std::string real = std::filesystem::canonical(path, problem).string();
+  if (problem) return fail(error_from_errno(problem.value(), "find " + path));
+  PLAYFS_CHECK(check_place(real));  // a link may lead elsewhere
+  return real;
+}
+
+/// Checks that the revision is one of the project's.
+Status check_revision(runtime::ClientStack& stack, const Project& project, const RevisionId& id) {
+  auto revision = await<RevisionTreePtr>([&](auto done) { stack.site().revision(id, {}, std::move(done)); });
+  if (revision && (*revision)->revision.project == project.id) return {};
+  if (!revision && revision.error().code != ErrorCode::not_found) return fail(revision.error());
+  return fail(ErrorCode::not_found, "the project has no revision '" + id.text() + "'",
+              "playfs log --project " + shell_word(project.id.text()));
+}
+
+struct Cloned {
+  MountedPlace place;
+  std::optional<RevisionId> base;
+};
+
+Result<Cloned> plan_clone(CommandContext& context, const CloneArguments& arguments) {
+  PLAYFS_TRY(const runtime::Source source, context.source());
+  PLAYFS_TRY(auto stack, context.open_client_stack(source));
+  PLAYFS_TRY(const Project project, find_project(context, *stack, arguments.project));
+  Cloned cloned;
+  if (arguments.revision) {
+    cloned.base = RevisionId(*arguments.revision);
+    PLAYFS_CHECK(check_revision(*stack, project, *cloned.base));
+  }
+  PLAYFS_TRY(cloned.place.work, prepare_directory(context.io.absolute(arguments.directory)));
+  cloned.place.mount_point = cloned.place.path = cloned.place.work;
+  cloned.place.source = source.text;
+  cloned.place.project = project.id.text();
+  cloned.place.in_work = "";
+  // The name of a local playground may mean another directory tomorrow.
+  const bool is_embedded = source.kind == runtime::Source::Kind::embedded;
+  cloned.place.clone = TreeOrigin{is_embedded ? "local:" + source.directory : source.text, source.base_path, project.id,
+                                  cloned.base.value_or(project.latest_revision)};
+  return cloned;
+}
+
+/// The mark comes first: a command that finds it goes on with what a killed clone left.
+Status write_state(const MountedPlace& place) {
+  PLAYFS_CHECK(make_private_directory(place.work + "/" + kMarkFolder));
+  return write_clone_mark(place.work, *place.clone);
+}
+
+}  // namespace
+
+Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& arguments) {
+  PLAYFS_TRY(const Cloned cloned, plan_clone(context, arguments));
+  const MountedPlace& place = cloned.place;
+  PLAYFS_CHECK(write_state(place));
+  PLAYFS_TRY(auto tree, ClonedWorkTree::open(context, place, "clone", cloned.base));
+  PLAYFS_TRY(const auto brought, tree->bring_out());
+  PLAYFS_TRY(const auto status, tree->status());
+  context.out.line(place.work);
+  context.out.note("Cloned " + safe(arguments.project) +
+                   (status.base.empty() ? ", which has no revisions yet" : ", revision " + safe(status.base)) + ": " +
+                   std::to_string(brought.written) + (brought.written == 1 ? " file." : " files."));
+  context.out.note("Try: cd " + safe(shell_word(place.work)) + ", edit, then playfs commit -m MESSAGE");
+  Json::Array left_out;
+  for (const auto& each : brought.left_out)
+    left_out.emplace_back(JsonObject{{"path", each.path}, {"error", vfs::error_json(each.why)}});
+  context.out.document(JsonObject{{"project", place.project},
+                                  {"site", place.source},
+                                  {"directory", place.work},
+                                  {"revision", status.base},
+                                  {"files", brought.written},
+                                  {"left_out", std::move(left_out)}});
+  return ExitCode::done;
+}
+
+}  // namespace playfs::app

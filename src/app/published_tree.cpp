@@ -1,0 +1,55 @@
+#include "app/published_tree.h"
+
+#include <fmt/format.h>
+
+#include "app/lookup.h"
+
+namespace playfs::app {
+
+namespace {
+constexpr std::size_t kLargestShown = 256 << 20;
+}  // namespace
+
+Result<Manifest> PublishedTree::list() const {
+  Manifest tree;
+  if (!revision_) return tree;
+  for (const auto& [path, entry] : revision_->tree.manifest().files) {
+    PLAYFS_TRY(FileEntry as_shown, described(path, entry));
+    tree.files.emplace(path, std::move(as_shown));
+  }
+  return tree;
+}
+
+Result<std::optional<FileEntry>> PublishedTree::entry_at(const std::string& path) const {
+  const FileEntry* entry = revision_ ? revision_->tree.file_at(path) : nullptr;
+  if (!entry) return std::optional<FileEntry>();
+  PLAYFS_TRY(FileEntry as_shown, described(path, *entry));
+  return std::optional(std::move(as_shown));
+}
+
+/// As MountedTree describes the same file, so that the two can be compared.
+Result<FileEntry> PublishedTree::described(const std::string& path, const FileEntry& entry) const {
+  FileEntry shown;
+  shown.mode = entry.mode;
+  if (entry.mode == FileMode::symlink) {
+    PLAYFS_TRY(auto target, read(path));
+    shown.inline_text = target.value_or("");
+    return shown;
+  }
+  shown.size_claim = entry.size_claim;
+  if (auto hash = known_hash(entry)) shown.hash_claim = hash->hex();
+  shown.chunks.emplace_back(content_key(entry));
+  return shown;
+}
+
+Result<std::optional<std::string>> PublishedTree::read(const std::string& path) const {
+  const FileEntry* entry = revision_ ? revision_->tree.file_at(path) : nullptr;
+  if (!entry) return std::optional<std::string>();
+  PLAYFS_TRY(const content::Blob blob, blob_of(stack_, FileRef{revision_, path, entry}));
+  if (blob.size() > kLargestShown)
+    return fail(ErrorCode::file_too_big, fmt::format("{} is larger than {} bytes", path, kLargestShown));
+  PLAYFS_TRY(std::string content, blob.read(0, blob.size()));
+  return std::optional(std::move(content));
+}
+
+}  // namespace playfs::app

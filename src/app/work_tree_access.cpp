@@ -1,0 +1,25 @@
+#include "app/work_tree_access.h"
+
+#include "app/cloned_work_tree.h"
+#include "app/command_context.h"
+#include "app/mounted_tree.h"
+#include "app/mounted_work_tree.h"
+
+namespace playfs::app {
+
+std::unique_ptr<ReadableTree> WorkTreeAccess::work() const { return std::make_unique<MountedTree>(place_.work); }
+
+Result<std::unique_ptr<WorkTreeAccess>> open_work_tree(CommandContext& context, MountedPlace place,
+                                                       const std::string& command) {
+  if (!place.clone) return std::unique_ptr<WorkTreeAccess>(std::make_unique<MountedWorkTree>(std::move(place)));
+  PLAYFS_TRY(auto cloned, ClonedWorkTree::open(context, std::move(place), command));
+  return std::unique_ptr<WorkTreeAccess>(std::move(cloned));
+}
+
+Result<std::unique_ptr<WorkTreeAccess>> open_work_tree(CommandContext& context, const std::string& path,
+                                                       const std::string& command) {
+  PLAYFS_TRY(MountedPlace place, find_project_at(path));
+  return open_work_tree(context, std::move(place), command);
+}
+
+}  // namespace playfs::app

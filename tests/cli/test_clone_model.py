@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Two clones and a mount of one project, used in turn by a random model: what is published equals a plain directory that
+got the same edits. Commands are killed at random instants.
+
+PLAYFS_SEED repeats a run, PLAYFS_STEPS sets its length. Without FUSE a third clone takes the mount's place.
+"""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+
+import fixture
+
+STEPS = int(os.environ.get('PLAYFS_STEPS', '120'))
+NAMES = ['a', 'b', 'dir', 'other', 'x.c', 'README', 'ü', 'with space']
+
+
+class Tree:
+    """Edits of a plain directory, each made alike in two trees."""
+
+    def __init__(self, rng, *places):
+        self.rng, self.places = rng, places
+
+    def paths(self, kinds):
+        found = []
+        for folder, folders, files in os.walk(self.places[0]):
+            folders[:] = sorted(name for name in folders if name != '.playfs')
+            for name in sorted(files) + folders:
+                path = pathlib.Path(folder, name)
+                kind = 'link' if path.is_symlink() else 'folder' if path.is_dir() else 'file'
+                if kind in kinds:
+                    found.append(path.relative_to(self.places[0]))
+        return sorted(found)
+
+    def fresh(self):
+        folder = self.rng.choice([pathlib.Path(), *(each for each in self.paths(['folder']) if len(each.parts) < 3)])
+        return folder / self.rng.choice(NAMES)
+
+    def content(self):
+        kind = self.rng.randrange(4)
+        if kind == 0:
+            return self.rng.randbytes(self.rng.randrange(5000))
+        return ''.join(f'{self.rng.randrange(50)}\n' for _ in range(self.rng.choice([0, 3, 40, 3000]))).encode()
+
+    def each(self, edit):
+        for place in self.places:
+            edit(place)
+
+    def step(self):
+        getattr(self, self.rng.choice(['write', 'write', 'write', 'append', 'remove', 'move', 'chmod', 'link', 'folder',
+                                       'remove_folder', 'same']))()
+
+    def write(self):
+        path, content = self.fresh(), self.content()
+        if (self.places[0] / path).is_dir() and not (self.places[0] / path).is_symlink():
+            return
+
+        def edit(place):
+            if (place / path).is_symlink():
+                (place / path).unlink()
+            (place / path).write_bytes(content)
+        self.each(edit)
+
+    def append(self):
+        if files := self.paths(['file']):
+            path, content = self.rng.choice(files), self.content()
+
+            def edit(place):
+                with open(place / path, 'ab') as file:
+                    file.write(content)
+            self.each(edit)
+
+    def same(self):
+        """Writes what is there already: no change."""
+        if files := self.paths(['file']):
+            path = self.rng.choice(files)
+            self.each(lambda place: (place / path).write_bytes((place / path).read_bytes()))
+
+    def remove(self):
+        if files := self.paths(['file', 'link']):
+            path = self.rng.choice(files)
+            self.each(lambda place: (place / path).unlink())
+
+    def move(self):
+        if found := self.paths(['file', 'link', 'folder']):
+            path, to = self.rng.choice(found), self.fresh()
+            if os.path.lexists(self.places[0] / to) or to.is_relative_to(path):
+                return
+            self.each(lambda place: (place / path).rename(place / to))
+
+    def chmod(self):
+        if files := self.paths(['file']):
+            path, mode = self.rng.choice(files), self.rng.choice([0o644, 0o755])
+            self.each(lambda place: (place / path).chmod(mode))
+
+    def link(self):
+        path, target = self.fresh(), self.rng.choice(['a', '../b', '/etc/passwd', 'dir'])
+        if not os.path.lexists(self.places[0] / path):
+            self.each(lambda place: os.symlink(target, place / path))
+
+    def folder(self):
+        path = self.fresh()
+        if not os.path.lexists(self.places[0] / path):
+            self.each(lambda place: (place / path).mkdir())
+
+    def remove_folder(self):
+        if folders := self.paths(['folder']):
+            path = self.rng.choice(folders)
+            self.each(lambda place: shutil.rmtree(place / path))
+
+
+class Turns(fixture.Fixture):
+    def test_a_random_model(self):
+        seed = int(os.environ.get('PLAYFS_SEED', random.randrange(1 << 30)))
+        print('seed', seed)
+        rng = random.Random(seed)
+        api = self.serve()
+        project = json.loads(self.playfs('init', 'garden', '--json', '--site', api.origin).stdout)['project']
+        places = {}
+        for who in ('ann', 'bob'):
+            places[who] = self.home / f'of-{who}'
+            self.playfs('clone', project, places[who], '--site', api.origin, who=who)
+        if os.path.exists('/dev/fuse'):
+            places['cat'] = self.mount(api.origin, 'cat').directory / 'projects' / project / 'work'
+        else:
+            places['cat'] = self.home / 'of-cat'
+            self.playfs('clone', project, places['cat'], '--site', api.origin, who='cat')
+        wanted = self.home / 'wanted'
+        wanted.mkdir()
+        done = 0
+        while done < STEPS:
+            who = rng.choice(sorted(places))
+            place = places[who]
+            in_clone = (place / '.playfs/clone.json').exists()
+
+            def run(*words):
+                if in_clone and rng.random() < 0.3:
+                    self.kill(words, place, who, rng.random() * 0.2)
+                return self.playfs(*words, cwd=place, who=who)
+
+            run('update')
+            self.compare(wanted, place, (seed, done, who, 'updated'))
+            tree = Tree(rng, place, wanted)
+            for _ in range(rng.randrange(1, 8)):
+                tree.step()
+                done += 1
+                if in_clone and rng.random() < 0.1:
+                    run('status')
+            run('commit', '-m', f'step {done}')
+            status = json.loads(self.playfs('status', '--json', cwd=place, who=who).stdout)
+            self.assertEqual((status['staged'], status['conflicts']), ([], []), (seed, done, who))
+            self.compare(wanted, place, (seed, done, who, 'committed'))
+            head = api.get('projects', project)['latest_revision']
+            if head:
+                out = self.home / 'out'
+                self.playfs('export', head, out, '--site', api.origin, who='dan')
+                self.compare(wanted, out, (seed, done, who, 'published'))
+                shutil.rmtree(out)
+
+    def kill(self, words, place, who, after):
+        process = subprocess.Popen([self.playfs_path, *words], cwd=place, env=self.environment(who),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(after)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+    def compare(self, wanted, got, where):
+        """Without directories: a revision has no empty ones."""
+        def files(place):
+            return {path: value for path, value in self.describe(place).items() if value != 'folder'}
+        self.assertEqual(files(wanted), files(got), where)
+
+
+if __name__ == '__main__':
+    fixture.main()
