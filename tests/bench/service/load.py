@@ -15,7 +15,6 @@ counts is ratios of runs that take turns, and CPU time for each request, which h
 import argparse
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
