@@ -145,8 +145,11 @@ Result<PostgresSite> site_of(PostgresPool& pool) {
   return PostgresSite{site.string(0, 0), site.string(0, 1)};
 }
 
-/// Whether another server created the same table at the same moment: a duplicate table or catalogue entry.
-bool is_race(const Error& error) { return error.remote_code == "42P07" || error.remote_code == kUniqueViolation; }
+/// Whether two servers have created the same table at once: a duplicate table, the type of its rows, or one of its
+/// catalogue entries.
+bool is_race(const Error& error) {
+  return error.remote_code == "42P07" || error.remote_code == "42710" || error.remote_code == kUniqueViolation;
+}
 
 }  // namespace
 

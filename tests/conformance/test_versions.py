@@ -59,6 +59,21 @@ class OldServer:
         return self.psql.returncode
 
 
+class AnotherWasFirst(postgres.Relay):
+    """The first table is made by somebody else, right before it would be."""
+
+    def __init__(self, cluster, database, state):
+        self.cluster, self.database, self.state, self.was_first = cluster, database, state, False
+        super().__init__(cluster)
+
+    def statement(self, sql):
+        if not sql.startswith('CREATE TABLE schema_version') or self.was_first:
+            return sql, True
+        self.was_first = True
+        self.cluster.sql(sql + "; INSERT INTO schema_version VALUES (1, 0, 0)", self.database)
+        return f"DO $$BEGIN RAISE 'on purpose' USING ERRCODE = '{self.state}'; END$$", True
+
+
 class Steps(Servers):
     def load_version_1(self):
         self.cluster.sql((GOLDEN / 'postgres-1.sql').read_text(), self.database)
@@ -110,6 +125,15 @@ class Steps(Servers):
         self.assertEqual(len(seen), 3 + written + len(created), 'some missed')
         self.assertEqual([each for each in seen if not each.startswith('old')][3:], created)
         self.assert_one_order(written + len(created))
+
+    def test_a_server_whose_table_another_one_has_just_made_goes_on(self):
+        for state in '42P07', '42710', '23505':  # the table, the type of its rows, its place in the catalogue
+            database = self.cluster.new_database()
+            relay = AnotherWasFirst(self.cluster, database, state)
+            self.addCleanup(relay.remove)
+            server, = self.begin(1, store=relay.uri(database))
+            server.create('messages', {'body': 'x'})
+            self.assertTrue(relay.was_first)
 
     def test_an_older_record_and_its_key_are_what_they_were(self):
         self.load_version_1()

@@ -15,14 +15,15 @@ class ThreadIndex(fixture.Fixture):
 
     def begin(self, *, events):
         self.api, self.proxy = proxy.before_a_service(self)
-        if not events:
-            # What a site without events says of itself.
-            self.proxy.fate = lambda request: (200, '{}') if request == 'GET /.site/data' else None
+        self.proxy.tells = events
         self.threads = [self.api.create('threads', title=f'T{i}', agent='bob', kind='help' if i % 2 else 'intro')['id']
                         for i in range(THREADS)]
         for number in range(3 * THREADS):
             self.message(self.threads[number % THREADS], f'message {number}')
         self.show(self.mount(self.proxy.url, options=('refresh=1',)))
+        if events:
+            metrics = self.shown.directory / '.playfs/metrics'
+            self.eventually(lambda: 'playfs_events_live 1\n' in metrics.read_text(), 'the service tells of changes')
 
     def show(self, mount):
         self.shown = mount
@@ -76,17 +77,28 @@ class ThreadIndex(fixture.Fixture):
         self.begin(events=False)
         self.costs_its_own_thread()
 
-    def test_a_message_that_moves_is_in_its_new_thread_only(self):
-        self.begin(events=True)
+    def moves(self, moved, text):
+        """A message of the first thread, which is shown there, to the second one."""
         old, new, *_ = self.threads
-        moved = self.message(old, 'moves')
-        self.appears(old, 'moves')
+        self.appears(old, text)
         self.api.call('PATCH', f'/messages/{moved}', {'thread': new})
-        self.appears(new, 'moves')
+        self.appears(new, text)
         there = [self.shown.directory / 'threads' / thread for thread in (old, new)]
-        self.eventually(lambda: 'moves' not in (there[0] / 'messages.md').read_text(), 'it has left')
+        self.eventually(lambda: text not in (there[0] / 'messages.md').read_text(), 'it has left')
         self.assertNotIn(f'{moved}.json', os.listdir(there[0] / 'messages'))
         self.assertIn(f'{moved}.json', os.listdir(there[1] / 'messages'))
+
+    def test_a_message_that_moves_is_in_its_new_thread_only(self):
+        self.begin(events=True)
+        self.moves(self.message(self.threads[0], 'moves'), 'moves')
+
+    def test_a_message_that_moves_on_a_page_that_no_update_reads_does_so_too(self):
+        self.begin(events=True)
+        moved = self.message(self.threads[0], 'moves late')
+        for number in range(250):
+            self.message(self.threads[-1], f'later {number}')
+        self.appears(self.threads[-1], 'later 249')
+        self.moves(moved, 'moves late')
 
     def test_two_mounts_of_one_cache_show_the_same(self):
         self.begin(events=True)
