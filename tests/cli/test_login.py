@@ -355,7 +355,7 @@ class Whoami(WithAccounts):
         self.assertIs(self.whoami('--site', counting.url)['key']['valid'], True)
         counting.fate = lambda request: (404, '{}') if request.endswith('/.site/key') else None
         unchecked(counting.url, 'not_found')
-        counting.fate = lambda request: (200, '[]') if request.endswith('/.site/key') else None
+        counting.fate = lambda request: (200, '{nothing}') if request.endswith('/.site/key') else None
         unchecked(counting.url, 'protocol')
 
     def test_keys_that_others_can_read_are_refused(self):
