@@ -59,7 +59,7 @@ struct JournalledRequest {
   /// No other record was in its way when it was about to be sent, so it may have arrived. Earlier versions did not
   /// journal this: their requests count as checked.
   bool is_checked = false;
-  std::string name = {};  ///< of its file
+  std::string name = {};   ///< of its file
   std::string draft = {};  ///< of the text that it was made of
 };
 
