@@ -21,7 +21,7 @@ import threading
 import time
 
 LIMIT = 60  # seconds for one answer
-EVENT = re.compile(rb'id: [\w-]+\.(\d+)\nevent: change\ndata: \{"collection":"messages","id":"([^"]+)"')
+EVENT = re.compile(rb'id: ([\w-]+\.(\d+)[.\d]*)\nevent: change\ndata: \{"collection":"messages","id":"([^"]+)"')
 RECORD = re.compile(rb'\{"id":"([^"]+)","created_at":"([^"]+)"')
 CURSOR = re.compile(rb'"nextCursor":"([^"]+)"')
 HOP = 1000  # events from one server, until the next one is asked
@@ -112,11 +112,11 @@ def follow_times(addresses, last):
 
 
 def follow_cursor(addresses, site, last):
-    ids, number = Ids(), 0
+    ids, number, cursor = Ids(), 0, f'{site}.0'
     for address in itertools.cycle(addresses):
         end = ids.count + HOP
         with contextlib.closing(http.client.HTTPConnection(address, timeout=LIMIT)) as connection:
-            connection.request('GET', f'/.site/events?after={site}.{number}')
+            connection.request('GET', f'/.site/events?after={cursor}')
             answer, text = connection.getresponse(), b''
             while ids.count < end:
                 got = answer.read1(1 << 16)
@@ -125,8 +125,8 @@ def follow_cursor(addresses, site, last):
                 *whole, text = (text + got).split(b'\n\n')
                 for event in map(EVENT.match, whole):
                     if event:
-                        number = int(event[1])
-                        ids.add(event[2])
+                        cursor, number = event[1].decode(), int(event[2])
+                        ids.add(event[3])
                 if last.is_set() and number >= last.number:
                     return ids
 
