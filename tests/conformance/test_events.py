@@ -230,8 +230,8 @@ class Events(ServeTest):
         ids = [server.create(collection, {})['id'] for collection in ('threads', 'file_chunks', 'messages')]
         server.stop()
         with contextlib.closing(sqlite3.connect(server.store / 'playground.db')) as database:
-            database.executescript('DROP INDEX records_by_change; ALTER TABLE records DROP COLUMN changed;'
-                                   'PRAGMA user_version = 5')
+            database.executescript('ALTER TABLE site DROP COLUMN closed; DROP INDEX records_by_change;'
+                                   'ALTER TABLE records DROP COLUMN changed; PRAGMA user_version = 5')
         server.start()
         kind, cursor, _ = Stream(server).next()
         self.assertEqual(kind, 'hello')

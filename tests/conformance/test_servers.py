@@ -139,6 +139,9 @@ class Killed(Servers):
                 except (OSError, http.client.HTTPException):
                     connection, turn, failed = None, turn + 1, failed or time.monotonic()
                     continue
+                if status == 503:  # it is starting
+                    turn, connection = turn + 1, None
+                    continue
                 self.assertEqual(status, 200, answer)
                 with lock:
                     acknowledged[key] = answer['record']['id']
