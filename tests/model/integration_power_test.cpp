@@ -52,6 +52,8 @@ class Revisions final : public publish::Upstream {
   Result<publish::Look> look() override { return none(); }
   Result<wire::RecordPage> page(const std::string&, const std::string&) override { return none(); }
   Result<Record> get(const std::string&, const std::string&) override { return none(); }
+  Result<std::string> holder_of(const std::string&, const std::string&) override { return none(); }
+  bool may_carry(const std::string&, const std::string&, const std::string&) override { return false; }
   Result<Bytes> content(const RevisionTreePtr&, const std::string&, const FileEntry&) override { return none(); }
   Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>&) override { return none(); }
   Result<Record> create(const std::string&, const Json&, const std::string&) override { return none(); }
