@@ -7,7 +7,8 @@ import fixture
 import postgres
 from serve_fixture import BASE, Server, ServeTest
 
-# An old collection of a tenth of all records, and an old thread of a third: what a planner takes for frequent.
+# An old collection of a tenth of all records, and an old thread of a third, of usual size: what a planner takes for
+# frequent, and for cheap to find by walking over everything.
 AGENTS, MESSAGES = 4_000, 36_000
 # Writes that one server works on at once, and some more.
 TOGETHER, LATER = 64, 10
@@ -44,7 +45,8 @@ class Costs(ServeTest):
         thread = server.create('threads', {'title': 'old'})['id']
         for collection, first, count in (('agents', 10, AGENTS), ('messages', 10 + AGENTS, MESSAGES)):
             self.sql(f"""INSERT INTO records
-                SELECT n, '{collection}', ('id' || n)::bytea, n, n, 'active', '', NULL, '{{"body":"x"}}',
+                SELECT n, '{collection}', ('id' || n)::bytea, n, n, 'active', '', NULL,
+                       convert_to('{{"body":"' || repeat('x', 400) || '"}}', 'UTF8'),
                        CASE WHEN '{collection}' = 'messages'
                             THEN CASE WHEN n < {first + count / 3} THEN '{thread}' ELSE 'thread' || n % 50 END::bytea END, NULL
                 FROM generate_series({first}, {first + count - 1}) AS n""")

@@ -1,11 +1,11 @@
 // Many mounts of one service in one process, without a kernel: some commit to a project, the others watch.
 //
-//   bench-mounts URL DIRECTORY COMMITTING COMMITS WATCHING LISTENING
+//   bench-mounts URL DIRECTORY together|in-turn COMMITTING COMMITS WATCHING LISTENING
 //
-// COMMITTING mounts make COMMITS commits each, at the same time. WATCHING ones show the project's head; LISTENING ones
-// show something else of the service. The service must take 127.0.0.1 for a proxy (--proxy), since each mount has an
-// address of its own. Prints what was requested, as JSON; exits with 1 unless all end with the same head, which has
-// what everybody committed.
+// COMMITTING mounts make COMMITS commits each, at the same time or one after the other. WATCHING ones show the
+// project's head; LISTENING ones show something else of the service. The service must take 127.0.0.1 for a proxy
+// (--proxy), since each mount has an address of its own. Prints what was requested, as JSON; exits with 1 unless all
+// end with the same head, which has what everybody committed.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -119,6 +119,7 @@ class Site {
 
 struct Plan {
   std::string url, directory;
+  bool in_turn = false;
   int committing = 0, commits = 0, watching = 0, listening = 0;
   [[nodiscard]] int mounts() const { return committing + watching + listening; }
 };
@@ -137,6 +138,7 @@ class Run {
     const auto before = idle();
     JsonObject result{{"mounts", plan_.mounts()}, {"idle_requests", total() - before}, {"idle_seconds", kIdle.count()}};
     const auto counts = taken();
+    std::cout << "ready" << std::endl;
     commit();
     result.append("commits", plan_.committing * plan_.commits);
     result.append("seconds", seconds_since(begin_));
@@ -145,9 +147,7 @@ class Run {
     result.append("converged_after", seconds_since(ended));
     idle();
     check(head);
-    JsonObject outcomes;
-    for (const auto& [outcome, count] : outcomes_) outcomes.append(outcome, count);
-    result.append("outcomes", std::move(outcomes));
+    result.append("outcomes", outcomes());
     const auto now = taken();
     for (std::size_t role = 0; role < now.size(); ++role)
       result.append(kRoles[role], difference(counts[role], now[role]));
@@ -197,18 +197,21 @@ class Run {
 
   void commit() {
     begin_ = steady_clock::now();
-    Mutex mutex;
-    together(plan_.committing, std::max(plan_.committing, 1), [&](int number) {
-      auto& mount = *mounts_[static_cast<std::size_t>(number)];
-      for (int i = 1; i <= plan_.commits; ++i) {
-        take(mount.write(path("work/" + agent(number)), text(i)), agent(number));
-        const auto done = take(mount.commit(path("work"), text(i)), agent(number));
-        MutexLock lock(mutex);
-        ++outcomes_[done.outcome == publish::Outcome::published ? "published"
-                    : done.outcome == publish::Outcome::merged  ? "merged"
-                                                                : "other"];
-      }
-    });
+    const auto all = [&](int number) {
+      for (int i = 1; i <= plan_.commits; ++i) commit(number, i);
+    };
+    if (!plan_.in_turn) return together(plan_.committing, std::max(plan_.committing, 1), all);
+    for (int number = 0; number < plan_.committing; ++number) all(number);
+  }
+
+  void commit(int number, int turn) {
+    auto& mount = *mounts_[static_cast<std::size_t>(number)];
+    take(mount.write(path("work/" + agent(number)), text(turn)), agent(number));
+    const auto done = take(mount.commit(path("work"), text(turn)), agent(number));
+    MutexLock lock(mutex_);
+    ++outcomes_[done.outcome == publish::Outcome::published ? "published"
+                : done.outcome == publish::Outcome::merged  ? "merged"
+                                                            : "other"];
   }
 
   RevisionId converge() {
@@ -235,6 +238,12 @@ class Run {
     }
   }
 
+  JsonObject outcomes() {
+    MutexLock lock(mutex_);
+    JsonObject counts;
+    for (const auto& [outcome, count] : outcomes_) counts.append(outcome, count);
+    return counts;
+  }
   [[nodiscard]] std::array<Counts, 3> taken() const {
     return {counts_[0].take(), counts_[1].take(), counts_[2].take()};
   }
@@ -258,7 +267,8 @@ class Run {
   std::array<RequestCounts, 3> counts_;
   std::vector<std::unique_ptr<SimulatedMount>> mounts_;
   steady_clock::time_point begin_;
-  std::map<std::string, int> outcomes_;
+  Mutex mutex_;
+  std::map<std::string, int> outcomes_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 void raise_descriptor_limit() {
@@ -271,13 +281,15 @@ void raise_descriptor_limit() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 7) {
-    std::cerr << "usage: bench-mounts URL DIRECTORY COMMITTING COMMITS WATCHING LISTENING\n";
+  const std::string how = argc > 3 ? argv[3] : "";
+  if (argc != 8 || (how != "together" && how != "in-turn")) {
+    std::cerr << "usage: bench-mounts URL DIRECTORY together|in-turn COMMITTING COMMITS WATCHING LISTENING\n";
     return 2;
   }
   raise_descriptor_limit();
   try {
-    Run run({argv[1], argv[2], std::atoi(argv[3]), std::atoi(argv[4]), std::atoi(argv[5]), std::atoi(argv[6])});
+    Run run({argv[1], argv[2], how == "in-turn", std::atoi(argv[4]), std::atoi(argv[5]), std::atoi(argv[6]),
+             std::atoi(argv[7])});
     std::cout << wire::to_text(Json(run.measure())) << std::endl;
   } catch (const Failure& failure) {
     std::cerr << "bench-mounts: " << failure.why << "\n";

@@ -126,7 +126,7 @@ def show(report, contenders, bound, runs, latency):
                          f'{median(of, "p50_ms"):.2f}', f'{median(of, "p99_ms"):.2f}']
                         + [cpu(of, part) if part in of[0]['cpu_us'] else '' for part in ORDER])
         text = table(['store, servers', 'per second (quartiles)', 'p50, ms', 'p99, ms', *(f'{part}, µs' for part in ORDER)], rows)
-        report.section(title, f'{text}\n\nµs: of user and system time for each request.', judged(kind, runs[kind], latency),
+        report.section(title, f'{text}\n\nµs: of user and system time for each request. p50 of pgbench: its mean.', judged(kind, runs[kind], latency),
                        {'runs': runs[kind], 'latency': latency})
         plot(report, kind, title, runs[kind])
 
