@@ -106,6 +106,7 @@ class Lists {
     std::vector<Created> created;     ///< by us, on no page yet, newest first
     ListPtr shown;                    ///< both together
     std::optional<SteadyTime> asked_at;
+    std::optional<SteadyTime> lacking_since;  ///< since then, each reading has lacked known records
     std::string behind;   ///< cursor of the first page not read by the update
     std::string further;  ///< cursor of the next page to check for names; empty: `behind`
     std::optional<SteadyTime> looked_further;
@@ -169,6 +170,8 @@ class Lists {
   /// Adds a page. Returns true if the update is complete. Fails on cursors that do not advance.
   Result<bool> take_in(Reading& reading, const wire::RecordPage& page);
   [[nodiscard]] static ListChange change_of(const Reading& reading);
+  /// Whether known records are missing on the pages where they belong.
+  [[nodiscard]] static bool is_lacking(const Reading& reading);
   void finish(const ReadingPtr& reading);
   /// The known list is not what the reading began with.
   void read_again(const ReadingPtr& reading);

@@ -12,8 +12,8 @@ namespace playfs::content {
 
 namespace {
 
-// A lagging replica's pages may lack a record that we created. One still missing after this time was hidden from lists
-// by the service.
+// A lagging replica's pages may lack a record that we know. The service has lost one that is still missing after this
+// time, or hides it from lists.
 constexpr std::chrono::minutes kLag{1};
 /// Only those who lose or complete a list come between, so once more is usually enough.
 constexpr int kMostAttempts = 8;
@@ -30,6 +30,7 @@ struct Lists::Ending {
   ListChange change;
   std::vector<std::string> others;  ///< to be looked at by themselves
   bool is_another = false, is_news = false, is_overtaken = false;
+  bool went_back = false;  ///< the service has lost known records
   std::size_t count = 0;
 };
 
@@ -50,6 +51,7 @@ void Lists::finish(const ReadingPtr& reading) {
   }
   if (end.outcome == Ending::Outcome::lost) return read_again(reading);
   if (end.outcome == Ending::Outcome::no_rest) return read_anew(reading);
+  if (end.went_back) return read_anew(reading);
   reading->question.reset();
   if (end.is_news) tell_cut(reading->collection, end.count);
   if (end.is_another) tell(reading->collection, end.change);
@@ -57,6 +59,12 @@ void Lists::finish(const ReadingPtr& reading) {
   // A caller that has just written must wait for a reading that can include what it wrote.
   if (end.is_overtaken && reading->again < kMostAgain) return start_reading(reading->collection, reading->again + 1);
   flights_.land(reading->collection, {});
+}
+
+bool Lists::is_lacking(const Reading& reading) {
+  std::size_t reached = 0;  // how far down the known list
+  for (const std::string_view id : reading.met) reached = std::max(reached, reading.anchors.at(id) + 1);
+  return reading.met.size() < reached;
 }
 
 void Lists::catch_up(Reading& reading) {
@@ -163,7 +171,11 @@ bool Lists::commit(const Reading& reading, const Base& base, Next* next, Ending&
     return true;
   });
   list.asked_at = reading.asked_at;
-  list.period = reading.period;
+  const bool is_lacking = Lists::is_lacking(reading);
+  if (!is_lacking) list.lacking_since.reset();
+  else if (!list.lacking_since) list.lacking_since = reading.asked_at;
+  end.went_back = is_lacking && reading.asked_at - *list.lacking_since > kLag;
+  list.period = is_lacking ? 0 : reading.period;  // no event tells what is gone: ask again
   ++list.readings;
   end.others = end_waiting(list, reading);
   list.behind = reading.behind;

@@ -291,6 +291,36 @@ TEST_F(ListsTest, RemovedRecordsAtTheTopDoNotHideWhatIsBelow) {
   EXPECT_THAT(ids(answer), testing::IsSupersetOf({"p0", "p1", "p2", "p3"}));
 }
 
+TEST_F(ListsTest, WhatTheServiceHasLostIsListedForAMinute) {
+  put_projects(0, 105);
+  list();
+  service_.remove("projects", "p104");
+  service_.remove("projects", "p50");
+  EXPECT_EQ(ids(list()).size(), 105U) << "a replica may lag";
+  advance(std::chrono::seconds(59));
+  EXPECT_EQ(ids(list()).size(), 105U);
+  advance(std::chrono::seconds(2));
+  EXPECT_EQ(requests_of([&] { EXPECT_EQ(ids(list()).size(), 103U); }), 3) << "a page, and then all of it";
+  EXPECT_EQ(requests_of([&] { EXPECT_EQ(ids(list()).size(), 103U); }), 1);
+  restart();
+  EXPECT_EQ(site_->try_list("projects")->size(), 103U);
+}
+
+TEST_F(ListsTest, WhatAReplicaLacksNowAndThenStays) {
+  put_projects(0, 3);
+  list();
+  const std::string target = "/.site/data/projects?limit=100";
+  const std::string lagging = R"({"records":[{"id":"p1","name":"name of p1"}],"nextCursor":null})";
+  for (int i = 0; i < 4; ++i) {
+    service_.instead[target] = lagging;
+    EXPECT_EQ(ids(list()).size(), 3U);
+    service_.instead.clear();
+    advance(std::chrono::seconds(59));
+    EXPECT_EQ(ids(list()).size(), 3U);
+    advance(std::chrono::seconds(59));
+  }
+}
+
 TEST_F(ListsTest, AListThatWasReplacedIsReplaced) {
   put_projects(0, 5);
   list();
