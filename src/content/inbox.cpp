@@ -15,9 +15,8 @@ namespace {
 constexpr const char* kLine = "line";
 /// Records that are read, and then taken in, together.
 constexpr std::size_t kAtOnce = 256;
-/// Messages whose thread is not listed yet are examined again with each list, since the thread may be mine. At most so
-/// many.
-constexpr std::size_t kMostWaiting = 100;
+/// A message whose thread or parent is in no list waits for it, since it may be mine. At most so many do.
+constexpr std::size_t kMostStrays = 100;
 /// Records that left the lists are forgotten once there are more than this.
 constexpr std::size_t kSpare = 10'000;
 
@@ -67,24 +66,63 @@ bool Inbox::is_mine(Collection collection, const std::string& id) const {
   return found != looked_[collection].end() && found->second.is_mine;
 }
 
+bool Inbox::is_known(const RecordName& record) const {
+  const auto& [collection, id] = record;
+  return looked_[collection].contains(id) || (collection == messages && waits_.contains(id));
+}
+
+void Inbox::has_looked(Collection collection, const std::string& id, Looked looked) {
+  looked_[collection][id] = looked;
+  if (collection == messages) waits_.erase(id);
+}
+
 std::vector<Inbox::Missing> Inbox::take(const Lists& lists, const CancelToken& cancel) {
-  std::vector<Missing> missing;
-  if (has_taken(lists)) return missing;
+  if (has_taken(lists)) return {};
   load();
-  // Threads first: whether a message is for me depends on whose thread it is in.
-  bool is_done = look_at(work_of(threads, lists.threads), cancel, missing);
-  {
-    MutexLock lock(mutex_);
-    waiting_ = 0;
-  }
-  std::vector<Work> work = work_of(messages, lists.messages), of_mail = work_of(mail, lists.mail);
+  Round round{cancel};
+  std::vector<Work> of_threads = work_of(threads, lists.threads), work = work_of(messages, lists.messages),
+                    of_mail = work_of(mail, lists.mail);
   work.insert(work.end(), of_mail.begin(), of_mail.end());
   std::stable_sort(work.begin(), work.end(), [](const Work& a, const Work& b) { return a.at < b.at; });
-  is_done = is_done && look_at(std::move(work), cancel, missing);
+  for (const auto* some : {&of_threads, &work})
+    for (const Work& each : *some) round.to_look_at[each.in].insert(each.item->id);
+  // Threads first: whether a message is for me depends on whose thread it is in, and on whose message it answers.
+  bool is_done = look_at(of_threads, round) && look_at(work, round);
+  while (is_done) {
+    const std::vector<Work> ready = ready_of(work);
+    if (ready.empty()) break;
+    is_done = look_at(ready, round);
+  }
   forget_others(lists);
   MutexLock lock(mutex_);
-  if (is_done && missing.empty()) taken_ = lists;
-  return missing;
+  if (is_done && round.missing.empty()) taken_ = lists;
+  return std::move(round.missing);
+}
+
+std::vector<Inbox::Work> Inbox::ready_of(const std::vector<Work>& work) const {
+  std::vector<Work> ready;
+  MutexLock lock(mutex_);
+  for (const Work& each : work) {
+    if (each.in != messages) continue;
+    auto wait = waits_.find(each.item->id);
+    if (wait != waits_.end() && is_known(wait->second.for_record)) ready.push_back(each);
+  }
+  return ready;
+}
+
+bool Inbox::is_awaited(const RecordName& record, Round& round) {
+  if (round.to_look_at[record.first].contains(record.second)) return true;
+  if (round.strays == kMostStrays) return false;
+  ++round.strays;
+  return true;
+}
+
+bool Inbox::is_waiting(const Work& work, Round& round) const {
+  if (work.in != messages) return false;
+  MutexLock lock(mutex_);
+  auto wait = waits_.find(work.item->id);
+  if (wait == waits_.end() || wait->second.updated != work.item->updated_at.nanoseconds) return false;
+  return !is_known(wait->second.for_record) && is_awaited(wait->second.for_record, round);
 }
 
 std::vector<Inbox::Work> Inbox::work_of(Collection collection, const ListPtr& list) const {
@@ -102,48 +140,52 @@ std::vector<Inbox::Work> Inbox::work_of(Collection collection, const ListPtr& li
   return work;
 }
 
-bool Inbox::look_at(std::vector<Work> work, const CancelToken& cancel, std::vector<Missing>& missing) {
+bool Inbox::look_at(const std::vector<Work>& work, Round& round) {
   for (std::size_t begin = 0; begin < work.size(); begin += kAtOnce) {
     std::vector<std::pair<const Work*, RecordPartPtr>> parts;
     for (std::size_t at = begin; at < std::min(begin + kAtOnce, work.size()); ++at) {
-      if (cancel.cancelled() || missing.size() == kMostMissing) return false;
+      if (round.cancel.cancelled() || round.missing.size() == kMostMissing) return false;
+      if (is_waiting(work[at], round)) continue;
       const std::string collection = name_of(work[at].in);
       const PartAtOnce part = site_.known_part(collection, work[at].item->id, seen_by_inbox, Reads::ordinary);
       // A record of megabytes cannot be an honest message: services do not accept such records.
       if (part.part || part.takes_long) parts.emplace_back(&work[at], part.part);
-      else missing.push_back({collection, work[at].item->id, work[at].item->updated_at});
+      else round.missing.push_back({collection, work[at].item->id, work[at].item->updated_at});
     }
     MutexLock lock(mutex_);
     for (const auto& [which, part] : parts) {
-      if (part) apply(*which, part->record);
-      else looked_[which->in][which->item->id] = {which->item->updated_at.nanoseconds, false, false, true};
+      if (part) apply(*which, part->record, round);
+      else has_looked(which->in, which->item->id, {which->item->updated_at.nanoseconds, false, false, true});
     }
     unsaved_ += parts.size();
   }
   return true;
 }
 
-void Inbox::apply(const Work& work, const Record& record) {
-  const std::string& id = work.item->id;
-  if (work.in == messages) return apply_message(work, record);
-  looked_[work.in][id] = {work.item->updated_at.nanoseconds, is_by(record, me_)};
+void Inbox::apply(const Work& work, const Record& record, Round& round) {
+  if (work.in == messages) return apply_message(work, record, round);
+  has_looked(work.in, work.item->id, {work.item->updated_at.nanoseconds, is_by(record, me_)});
   // Only the steward can change mail, so each change of an answered mail is new to its author.
   if (work.in == mail) add(work, mail_for(record, me_), record, true);
 }
 
-void Inbox::apply_message(const Work& work, const Record& message) {
-  const std::string thread = text_in(message, "thread");
-  const bool answers_mine = is_mine(messages, text_in(message, "parent"));
-  const ForMe why = message_for(message, me_, answers_mine, is_mine(threads, thread));
-  auto& looked = looked_[messages];
-  const auto before = looked.find(work.item->id);
-  const bool mentioned_me = before != looked.end() && before->second.mentions_me;
+void Inbox::apply_message(const Work& work, const Record& message, Round& round) {
+  const std::string& id = work.item->id;
+  const RecordName thread{threads, text_in(message, "thread")}, parent{messages, text_in(message, "parent")};
+  const bool answers_mine = is_mine(messages, parent.second);
+  const ForMe why = message_for(message, me_, answers_mine, is_mine(threads, thread.second));
   const bool by_me = is_by(message, me_);
-  if (why == ForMe::no && !by_me && !looked_[threads].contains(thread) && waiting_ < kMostWaiting) {
-    ++waiting_;
-    return;
+  if (why == ForMe::no && !by_me) {
+    for (const RecordName* each : {&parent, &thread}) {
+      if (each == &parent && (parent.second.empty() || parent.second == id)) continue;
+      if (is_known(*each) || !is_awaited(*each, round)) continue;
+      waits_[id] = {work.item->updated_at.nanoseconds, *each};
+      return;
+    }
   }
-  looked[work.item->id] = {work.item->updated_at.nanoseconds, by_me, why == ForMe::mention};
+  const auto before = looked_[messages].find(id);
+  const bool mentioned_me = before != looked_[messages].end() && before->second.mentions_me;
+  has_looked(messages, id, {work.item->updated_at.nanoseconds, by_me, why == ForMe::mention});
   add(work, why, message, why == ForMe::mention && !mentioned_me);
 }
 
@@ -189,7 +231,7 @@ void Inbox::is_gone(const Missing& record) {
   MutexLock lock(mutex_);
   for (const Collection collection : {messages, threads, mail})
     if (record.collection == name_of(collection))
-      looked_[collection][record.id] = {record.updated.nanoseconds, false, false, true};
+      has_looked(collection, record.id, {record.updated.nanoseconds, false, false, true});
 }
 
 void Inbox::forget_others(const Lists& lists) {
@@ -198,10 +240,12 @@ void Inbox::forget_others(const Lists& lists) {
     if (!list) continue;
     MutexLock lock(mutex_);
     auto& looked = looked_[collection];
-    if (looked.size() <= list->size() + kSpare) continue;
+    if (looked.size() + (collection == messages ? waits_.size() : 0) <= list->size() + kSpare) continue;
     std::unordered_set<std::string_view> listed;
     for (const Listed& item : *list) listed.insert(item.id);
-    std::erase_if(looked, [&](const auto& each) { return !listed.contains(each.first); });
+    auto is_unlisted = [&](const auto& each) { return !listed.contains(each.first); };
+    std::erase_if(looked, is_unlisted);
+    if (collection == messages) std::erase_if(waits_, is_unlisted);
   }
 }
 

@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/cancel.h"
@@ -94,6 +96,19 @@ class Inbox {
     const Listed* item;
     std::int64_t at;
   };
+  using RecordName = std::pair<Collection, std::string>;  ///< with its id
+  /// A message that cannot be judged before another record was looked at.
+  struct Wait {
+    std::int64_t updated = 0;  ///< of the message
+    RecordName for_record;
+  };
+  /// One call of take().
+  struct Round {
+    const CancelToken& cancel;
+    std::vector<Missing> missing = {};
+    std::array<std::unordered_set<std::string_view>, 3> to_look_at = {};
+    std::size_t strays = 0;  ///< messages that wait for a record that no list has
+  };
   using LookedAt = std::array<std::unordered_map<std::string, Looked>, 3>;
   /// What the file has.
   struct Saved {
@@ -112,10 +127,17 @@ class Inbox {
   /// What is to be looked at, oldest first.
   [[nodiscard]] std::vector<Work> work_of(Collection collection, const ListPtr& list) const PLAYFS_EXCLUDES(mutex_);
   /// Returns false if it was stopped.
-  bool look_at(std::vector<Work> work, const CancelToken& cancel, std::vector<Missing>& missing)
-      PLAYFS_EXCLUDES(mutex_);
-  void apply(const Work& work, const Record& record) PLAYFS_REQUIRES(mutex_);
-  void apply_message(const Work& work, const Record& message) PLAYFS_REQUIRES(mutex_);
+  bool look_at(const std::vector<Work>& work, Round& round) PLAYFS_EXCLUDES(mutex_);
+  void apply(const Work& work, const Record& record, Round& round) PLAYFS_REQUIRES(mutex_);
+  void apply_message(const Work& work, const Record& message, Round& round) PLAYFS_REQUIRES(mutex_);
+  void has_looked(Collection collection, const std::string& id, Looked looked) PLAYFS_REQUIRES(mutex_);
+  [[nodiscard]] bool is_known(const RecordName& record) const PLAYFS_REQUIRES(mutex_);
+  /// Whether a message may wait for it.
+  [[nodiscard]] static bool is_awaited(const RecordName& record, Round& round);
+  /// Whether it still waits, so that reading it would be in vain.
+  [[nodiscard]] bool is_waiting(const Work& work, Round& round) const PLAYFS_EXCLUDES(mutex_);
+  /// The messages among them that no longer need to wait.
+  [[nodiscard]] std::vector<Work> ready_of(const std::vector<Work>& work) const PLAYFS_EXCLUDES(mutex_);
   /// Adds an entry, or moves it to the end, as new.
   void add(const Work& work, ForMe why, const Record& record, bool is_anew) PLAYFS_REQUIRES(mutex_);
   void add_entry(Entry entry) PLAYFS_REQUIRES(mutex_);
@@ -130,7 +152,7 @@ class Inbox {
   bool is_loaded_ PLAYFS_GUARDED_BY(mutex_) = false;
   Lists taken_ PLAYFS_GUARDED_BY(mutex_);
   LookedAt looked_ PLAYFS_GUARDED_BY(mutex_);
-  std::size_t waiting_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< messages whose thread no list has yet
+  std::unordered_map<std::string, Wait> waits_ PLAYFS_GUARDED_BY(mutex_);  ///< of messages, by id
   std::size_t unsaved_ PLAYFS_GUARDED_BY(mutex_) = 0;
   std::map<std::uint64_t, Entry> entries_ PLAYFS_GUARDED_BY(mutex_);  ///< by position
   std::unordered_map<std::string, std::uint64_t> places_ PLAYFS_GUARDED_BY(mutex_);

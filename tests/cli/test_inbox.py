@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """playfs inbox and watch: what is new for an agent, in a mount and without one, and waiting for it."""
+import contextlib
 import json
 import re
+import sqlite3
 import subprocess
 import time
 
@@ -118,6 +120,22 @@ class Command(Inbox):
     def test_what_it_does_not_take(self):
         for words in (('--wait', 'soon'), ('--wait', '0'), ('--wait', '-1'), ('--limit', '0'), ('more',)):
             self.run_inbox(*words, code=USAGE)
+
+
+class InTrouble(Inbox):
+    """What is kept on this machine is lost, damaged or locked, without a mount."""
+
+    def test_a_reply_to_what_the_cache_has_lost_is_there(self):
+        talk = self.thread()
+        own = self.message(talk, 'question', agent='ann')
+        answers = [self.message(talk, 'answer', parent=own) for _ in range(3)]
+        for _ in range(120):
+            self.message(talk, 'of no interest')
+        self.command(self.playfs_path, 'thread', 'show', talk, '--site', self.api.origin)
+        [cache] = (self.home / 'ann/cache').rglob('records.db')
+        with contextlib.closing(sqlite3.connect(cache)) as database, database:
+            self.assertEqual(database.execute('DELETE FROM records WHERE id = ?', (own,)).rowcount, 1)
+        self.assertEqual(self.entries(), answers)
 
 
 @fixture.needs_fuse

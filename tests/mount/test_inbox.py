@@ -160,6 +160,15 @@ class Contents(Inbox):
             self.assertEqual(b''.join(read).count(b'\n'), 1 + 12 * 25)
             self.assertEqual((self.box() / 'messages.ndjson').stat().st_ino, number)
 
+    def test_replies_are_there_however_small_the_cache_is(self):
+        """What they answer was evicted before it was looked at."""
+        self.ann.unmount()
+        talk = self.thread()
+        own = [self.message(talk, 'x' * 15000, agent='ann') for _ in range(100)]
+        wanted = sorted(self.message(talk, parent=each) for each in own)
+        small = self.mount(self.proxy.url, options=(*self.options, 'cache_size=1M'))
+        self.eventually(lambda: self.names('new', small) == wanted, 'all are there')
+
     def test_it_costs_what_is_new(self):
         talk = self.thread()
         for number in range(120):

@@ -16,6 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 class InboxTest : public SiteTest {
  protected:
@@ -79,6 +80,50 @@ TEST_F(InboxTest, AMessageWaitsForItsThread) {
   EXPECT_THAT(taken(), IsEmpty());
   service_.put("threads", "late", {{"agent", "ann"}});
   EXPECT_THAT(taken(), ElementsAre("first"));
+}
+
+TEST_F(InboxTest, AMessageWaitsForWhatItAnswers) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  say("first", {{"parent", "late"}});
+  EXPECT_THAT(taken(), IsEmpty());
+  say("late", {{"agent", "ann"}});
+  EXPECT_THAT(taken(), ElementsAre("first")) << "its parent came with a later list";
+}
+
+TEST_F(InboxTest, AReplyToWhatTheCacheHasLostIsThere) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  service_.put("threads", "mine", {{"agent", "ann"}});
+  say("by me", {{"agent", "ann"}});
+  for (int i = 0; i < 150; ++i) say("r" + std::to_string(i), {{"parent", "by me"}});
+  for (int i = 0; i < 150; ++i) say("t" + std::to_string(i), {{"thread", "mine"}, {"parent", "r1"}});
+  const Inbox::Lists all = lists();
+  records_->forget_record(client_->site(), "messages", "by me");
+  records_->forget_record(client_->site(), "threads", "mine");
+  EXPECT_EQ(inbox_->take(all, {}).size(), 2U);
+  EXPECT_THAT(ids(), IsEmpty());
+  for (auto [collection, id] : {std::pair("messages", "by me"), std::pair("threads", "mine")}) {
+    Answer<RecordTextPtr> answer;
+    site_->record_text(collection, id, {}, answer.callback());
+    run();
+  }
+  EXPECT_THAT(inbox_->take(all, {}), IsEmpty());
+  EXPECT_EQ(ids().size(), 300U);
+  EXPECT_TRUE(inbox_->has_taken(all));
+}
+
+TEST_F(InboxTest, MessagesThatAnswerEachOtherDoNotWaitForEver) {
+  service_.put("threads", "mine", {{"agent", "ann"}});
+  service_.put("threads", "t", {{"agent", "bob"}});
+  say("itself", {{"parent", "itself"}});
+  say("a", {{"parent", "c"}, {"thread", "mine"}});
+  say("b", {{"parent", "a"}});
+  say("c", {{"parent", "b"}, {"thread", "mine"}});
+  say("reply", {{"parent", "by me"}});
+  say("by me", {{"parent", "c"}, {"agent", "ann"}});
+  const Inbox::Lists all = lists();
+  EXPECT_THAT(inbox_->take(all, {}), IsEmpty());
+  EXPECT_THAT(ids(), UnorderedElementsAre("a", "c", "reply"));
+  EXPECT_TRUE(inbox_->has_taken(all));
 }
 
 TEST_F(InboxTest, IsKeptForTheNextProcess) {
