@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "cache/checksum.h"
 #include "content/inbox.h"
 #include "content/inbox_marks.h"
 
@@ -17,7 +18,12 @@ constexpr std::size_t kSaveAfter = 100;
 /// Records saved of each collection; the next process examines older ones again.
 constexpr std::size_t kMostSaved = 20'000;
 constexpr std::size_t kLongestIndex = 16 << 20;
-constexpr std::string_view kHeader = "playfs-inbox 1 ";
+
+/// The file's first line. The checksum finds what a disk has damaged: a line that cannot be read would otherwise hide a
+/// record for good, since the rest of the file says that it was looked at.
+std::string header_of(std::string_view me, std::string_view lines) {
+  return "playfs-inbox 2 " + percent_encode(me) + " " + std::to_string(cache::checksum_of_row({lines})) + "\n";
+}
 
 /// The next word of a line.
 std::string_view next_word(std::string_view& line) {
@@ -68,11 +74,12 @@ Result<Inbox::Saved> Inbox::read_saved() const {
 
 Inbox::Saved Inbox::parsed(std::string_view text) const {
   Saved saved;
-  const std::string header = std::string(kHeader) + percent_encode(me_) + "\n";
-  if (!text.starts_with(header) || !text.ends_with('\n')) return saved;
-  for (text.remove_prefix(header.size()); !text.empty();) {
+  const std::string_view header = text.substr(0, text.find('\n') + 1);  // npos + 1 is 0
+  text.remove_prefix(header.size());
+  if (header != header_of(me_, text)) return saved;
+  while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(line.size() + 1);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
     const std::string_view kind = next_word(line), of = next_word(line);
     const auto time = number(next_word(line));
     const std::string_view flags = next_word(line);
@@ -114,7 +121,7 @@ void Inbox::merge_into(Saved& saved) const {
 }
 
 std::string Inbox::text_of(const Saved& saved) const {
-  std::string text = std::string(kHeader) + percent_encode(me_) + "\n";
+  std::string text;
   for (const Collection collection : {messages, threads, mail}) {
     for (const auto& [id, looked] : saved.looked[collection])
       text += std::string("looked ") + name_of(collection) + ' ' + std::to_string(looked.updated) + ' ' +
@@ -123,7 +130,7 @@ std::string Inbox::text_of(const Saved& saved) const {
   for (const Entry& entry : saved.entries)
     text += "entry " + entry.collection + ' ' + std::to_string(entry.at.nanoseconds) + ' ' +
             std::string(playfs::name_of(entry.why)) + ' ' + percent_encode(entry.id) + '\n';
-  return text;
+  return header_of(me_, text) + text;
 }
 
 Status Inbox::save() {

@@ -137,6 +137,18 @@ class InTrouble(Inbox):
             self.assertEqual(database.execute('DELETE FROM records WHERE id = ?', (own,)).rowcount, 1)
         self.assertEqual(self.entries(), answers)
 
+    def test_a_damaged_index_hides_nothing(self):
+        talk = self.thread()
+        wanted = [self.message(talk, f'{number}', mentions=['ann']) for number in range(4)]
+        self.assertEqual(self.entries('--mark-seen'), wanted)
+        [index] = (self.home / 'ann/state').rglob('*.index')
+        whole = index.read_bytes()
+        for at in (0, len(whole) // 3, whole.index(b'entry ') + 8, whole.rindex(b' mention ') + 3, len(whole) - 1):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1
+            index.write_bytes(damaged)
+            self.assertEqual(self.entries('--all'), wanted, at)
+
 
 @fixture.needs_fuse
 class Mounted(Command):

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/fd.h"
+#include "cache/checksum.h"
 #include "content/inbox_marks.h"
 #include "fixture.h"
 
@@ -47,6 +48,15 @@ class InboxTest : public SiteTest {
   std::vector<std::string> taken() {
     EXPECT_THAT(inbox_->take(lists(), {}), IsEmpty());
     return ids();
+  }
+  std::string index_path() { return directory_ / "inbox" + "/" + InboxMarks::file_name("ann") + ".index"; }
+  /// Without the header.
+  std::string saved_lines() {
+    const std::string text = read_file(index_path(), 16 << 20).value();
+    return text.substr(text.find('\n') + 1);
+  }
+  void write_index(const std::string& lines) {
+    std::ofstream(index_path()) << "playfs-inbox 2 ann " << cache::checksum_of_row({lines}) << '\n' << lines;
   }
   std::vector<std::string> ids() {
     std::vector<std::string> ids;
@@ -152,16 +162,12 @@ TEST_F(InboxTest, WhatAnotherProcessHasSavedIsKept) {
   say("new", {{"mentions", Json::Array{"ann"}}});
   EXPECT_THAT(newer.take(lists(), {}), IsEmpty());
   ASSERT_TRUE(newer.save());
-  const std::string index = directory_ / "inbox" + "/" + InboxMarks::file_name("ann") + ".index";
-  const std::string later =
-      "looked messages 1900000000000000000 -@ old\nentry messages 1900000000000000000 reply old\n";
-  std::ofstream(index, std::ios::app) << later;
-  std::string saved = read_file(index, 1 << 20).value();
-  saved.erase(saved.find("entry messages"),
-              saved.find('\n', saved.find("entry messages")) + 1 - saved.find("entry messages"));
-  std::ofstream(index) << saved;
+  std::string lines = saved_lines();
+  lines.erase(lines.find("entry messages"),
+              lines.find('\n', lines.find("entry messages")) + 1 - lines.find("entry messages"));
+  write_index(lines + "looked messages 1900000000000000000 -@ old\nentry messages 1900000000000000000 reply old\n");
   ASSERT_TRUE(inbox_->save()) << "knows less";
-  saved = read_file(index, 1 << 20).value();
+  const std::string saved = saved_lines();
   EXPECT_THAT(saved, HasSubstr("looked messages 1900000000000000000 -@ old\n"));
   EXPECT_THAT(saved, HasSubstr("entry messages 1900000000000000000 reply old\n"));
   EXPECT_THAT(saved, HasSubstr(" mention new\n"));
@@ -179,19 +185,29 @@ TEST_F(InboxTest, WhatCouldNotBeSavedIsSavedBeforeAMark) {
     EXPECT_EQ(inbox_->save().error().code, ErrorCode::busy);
   }
   ASSERT_TRUE(inbox_->save_before_mark());
-  const std::string index = directory_ / "inbox" + "/" + InboxMarks::file_name("ann") + ".index";
-  EXPECT_THAT(read_file(index, 1 << 20).value(), HasSubstr("entry messages"));
+  EXPECT_THAT(saved_lines(), HasSubstr("entry messages"));
 }
 
 TEST_F(InboxTest, ADamagedFileIsNotRead) {
   service_.put("threads", "t", {{"agent", "bob"}});
-  for (int i = 0; i < 150; ++i) say("m" + std::to_string(i), {{"mentions", Json::Array{"ann"}}});
-  EXPECT_EQ(taken().size(), 150U);
+  for (int i = 0; i < 5; ++i) say("m" + std::to_string(i), {{"mentions", Json::Array{"ann"}}});
+  EXPECT_EQ(taken().size(), 5U);
   ASSERT_TRUE(inbox_->save());
-  for (const auto& file : std::filesystem::directory_iterator(directory_ / "inbox"))
-    std::ofstream(file.path()) << "playfs-inbox 1 ann\nlooked messages x\nentry messages 7 mention \n\xff\nentry";
-  again();
-  EXPECT_EQ(taken().size(), 150U);
+  const std::string whole = read_file(index_path(), 1 << 20).value();
+  for (std::size_t at = 0; at < whole.size(); at += 7) {
+    std::string damaged = whole;
+    damaged[at] ^= 1;
+    std::ofstream(index_path()) << damaged;
+    again();
+    EXPECT_THAT(taken(), ElementsAre("m0", "m1", "m2", "m3", "m4")) << at;
+  }
+  ASSERT_TRUE(inbox_->save());
+  EXPECT_EQ(read_file(index_path(), 1 << 20).value().size(), whole.size()) << "made again";
+  for (const std::string& lines : {std::string("looked messages x\nentry messages 7 mention \n\xff\nentry"), whole}) {
+    write_index(lines);
+    again();
+    EXPECT_EQ(taken().size(), 5U);
+  }
 }
 
 TEST_F(InboxTest, WhatTheCacheHasLostIsAskedForOnce) {
@@ -248,8 +264,7 @@ TEST_F(InboxTest, OnlyTheNewestEntriesAreKept) {
   for (std::size_t i = 5; i < Inbox::kMost + 5; ++i) say(std::to_string(i), {{"mentions", Json::Array{"ann"}}});
   EXPECT_EQ(taken().size(), Inbox::kMost);
   ASSERT_TRUE(inbox_->save());
-  const std::string index = directory_ / "inbox" + "/" + InboxMarks::file_name("ann") + ".index";
-  const std::string saved = read_file(index, 16 << 20).value();
+  const std::string saved = "\n" + saved_lines();
   std::size_t entries = 0;
   for (std::size_t at = saved.find("\nentry "); at != saved.npos; at = saved.find("\nentry ", at + 1)) ++entries;
   EXPECT_EQ(entries, Inbox::kMost);
