@@ -200,7 +200,9 @@ void add_inbox(CommandRegistry& registry) {
       "\n"
       "Messages that mention you or answer you, those in threads that you began, and answers to your mail, the oldest\n"
       "first. What was seen is noted on this machine, for each agent, as by mv inbox/new/ID.json inbox/seen/ in a\n"
-      "mount. Exit code 1 after --wait: nothing came.",
+      "mount, once it is on stdout: what an interrupted reader did not get stays new. Exit code 1 after --wait: "
+      "nothing\n"
+      "came.",
       inbox, i);
   reading->add_flag("--all", i->all, "Show what was seen, too");
   reading

@@ -45,9 +45,15 @@ class InboxOfMount final : public InboxSource {
     return wire::decode_record(std::move(document));
   }
   Result<bool> claim(const Entry& entry) override {
-    if (std::rename(path_of({entry.id, false}).c_str(), path_of({entry.id, true}).c_str()) == 0) return true;
-    if (errno == ENOENT) return false;
-    return fail(error_from_errno(errno, "mark " + path_of(entry)));
+    const std::string from = path_of({entry.id, false}), to = path_of({entry.id, true});
+    bool was_interrupted = false;
+    while (std::rename(from.c_str(), to.c_str()) != 0) {
+      // What a signal has interrupted may have marked it. Better to show it twice than never.
+      if (errno == ENOENT) return was_interrupted;
+      if (errno != EINTR) return fail(error_from_errno(errno, "mark " + from));
+      was_interrupted = true;
+    }
+    return true;
   }
   Status give_back(const Entry& entry) override {
     if (std::rename(path_of({entry.id, true}).c_str(), path_of({entry.id, false}).c_str()) == 0) return {};

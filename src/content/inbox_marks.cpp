@@ -132,9 +132,13 @@ Status InboxMarks::append(const std::string& line) {
   // Drops half a line that a crash has left.
   if (::ftruncate(file.get(), static_cast<off_t>(read.bytes)) != 0)
     return fail(error_from_errno(errno, "write " + path_));
-  PLAYFS_CHECK(write_all_at(file.get(), line, read.bytes));
-  if (::fdatasync(file.get()) != 0) return fail(error_from_errno(errno, "sync " + path_));
-  return is_new ? sync_directory(directory_) : Status();
+  Status written = write_all_at(file.get(), line, read.bytes);
+  if (written && ::fdatasync(file.get()) != 0) written = fail(error_from_errno(errno, "sync " + path_));
+  if (written && is_new) written = sync_directory(directory_);
+  // Whoever hears that it failed does not expect a mark.
+  if (!written && ::ftruncate(file.get(), static_cast<off_t>(read.bytes)) != 0)
+    log_warning("half a mark is left in " + path_ + ": " + error_from_errno(errno, "truncate").message);
+  return written;
 }
 
 Status InboxMarks::shorten() {
@@ -157,10 +161,10 @@ Result<bool> InboxMarks::mark(const std::string& id, WallTime at, bool is_seen) 
   PLAYFS_TRY(const UniqueFd locked, lock());
   if (this->is_seen(id, at) == is_seen) return false;
   PLAYFS_CHECK(append(line_of(id, at.nanoseconds, is_seen)));
-  PLAYFS_CHECK(refresh());
   // The mark is on disk: what fails now only leaves the file longer, until the next one.
-  if (Status shortened = shorten(); !shortened)
-    log_warning("the marks of the inbox are not shortened: " + shortened.error().message);
+  Status shortened = refresh();
+  if (shortened) shortened = shorten();
+  if (!shortened) log_warning("the marks of the inbox are not shortened: " + shortened.error().message);
   return true;
 }
 

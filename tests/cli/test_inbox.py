@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """playfs inbox and watch: what is new for an agent, in a mount and without one, and waiting for it."""
 import contextlib
+import fcntl
 import json
 import re
+import shutil
+import signal
 import sqlite3
 import subprocess
 import time
@@ -124,6 +127,45 @@ class Command(Inbox):
 
 class InTrouble(Inbox):
     """What is kept on this machine is lost, damaged or locked, without a mount."""
+
+    def lock(self):
+        """Another process's, as soon as an entry is marked."""
+        state = self.home / 'ann/state'
+        self.eventually(lambda: any(each.stat().st_size for each in state.rglob('*.seen')), 'the first mark')
+        [path] = state.rglob('=inbox/lock')
+        lock = path.open()
+        self.addCleanup(lock.close)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return lock
+
+    def test_what_is_marked_is_shown(self):
+        """Whatever happens in between: another process keeps the lock, or a signal comes."""
+        talk = self.thread()
+        for number in range(40):
+            self.message(talk, f'{number}', mentions=['ann'])
+        for words in (['--json'], []):
+            for trouble in ('lock', signal.SIGINT, signal.SIGTERM):
+                with self.subTest(words=words, trouble=trouble):
+                    shutil.rmtree(self.home / 'ann/state', ignore_errors=True)
+                    wanted = self.entries('--limit', 1000)
+                    reader = self.started('--mark-seen', '--limit', 1000, *words)
+                    lock = self.lock()
+                    if trouble == 'lock':
+                        out, notes = reader.communicate(timeout=fixture.COMMAND_LIMIT)
+                        lock.close()
+                    else:
+                        lock.close()
+                        reader.send_signal(trouble)
+                        out, notes = reader.communicate(timeout=fixture.COMMAND_LIMIT)
+                        self.assertIn(reader.returncode, (DONE, -trouble))
+                    new = self.entries('--limit', 1000)
+                    shown = [each for each in wanted if each in out]
+                    self.assertEqual(sorted(shown + new), sorted(wanted), 'each is shown or new')
+                    self.assertNotEqual(shown, [])
+                    if words:
+                        self.assertEqual([each['record']['id'] for each in json.loads(out)['entries']], shown)
+                    if trouble == 'lock' and new:
+                        self.assertIn('another process keeps the inbox locked', notes)
 
     def test_a_reply_to_what_the_cache_has_lost_is_there(self):
         talk = self.thread()

@@ -3,10 +3,13 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "app/author.h"
 #include "app/commands/conversation.h"
 #include "app/conversation.h"
+#include "app/deferred_signals.h"
 #include "app/inbox_source.h"
 #include "app/json_fields.h"
 #include "app/record_reading.h"
@@ -111,43 +114,91 @@ Result<std::vector<InboxSource::Entry>> entries_of(InboxSource& source, const In
   }
 }
 
-struct Taken {
-  std::vector<Shown> shown;
-  std::size_t fresh = 0;  ///< how many are new, with those that are not shown
-  std::size_t rest = 0;   ///< how many are not shown
-};
+/// One look at the entries: shows them and, with --mark-seen, claims each new one right before, so that others that
+/// wait get other entries. What is claimed is shown, or given back.
+class Look {
+ public:
+  Look(CommandContext& context, InboxSource& source, const InboxArguments& arguments)
+      : context_(context), source_(source), arguments_(arguments) {}
 
-/// What to show. With --mark-seen, each new entry is claimed by one reader: others that wait get other entries.
-Result<Taken> take(InboxSource& source, const InboxArguments& arguments, std::vector<InboxSource::Entry> entries) {
-  Taken taken;
-  // With a limit: the oldest new entries, so that a reader that marks them gets the others next; with --all the newest.
-  if (arguments.all && entries.size() > arguments.limit) {
-    taken.rest = entries.size() - arguments.limit;
-    taken.fresh = static_cast<std::size_t>(std::count_if(entries.begin(),
-                                                         entries.begin() + static_cast<std::ptrdiff_t>(taken.rest),
-                                                         [](const auto& entry) { return !entry.is_seen; }));
-    entries.erase(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(taken.rest));
-  }
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (taken.shown.size() == arguments.limit) {
-      taken.rest = entries.size() - i;
-      taken.fresh += taken.rest;
+  Status show(std::vector<InboxSource::Entry> entries) {
+    // With a limit: the oldest new entries, so that a reader that marks them gets the others next; with --all the
+    // newest.
+    if (arguments_.all && entries.size() > arguments_.limit) {
+      const auto left_out = entries.end() - static_cast<std::ptrdiff_t>(arguments_.limit);
+      leave_out(entries.begin(), left_out);
+      entries.erase(entries.begin(), left_out);
+    }
+    for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+      const bool is_over = shown_ == arguments_.limit || !context_.io.out || (signals_ && signals_->came());
+      const Status shown = is_over ? Status() : show(*entry);
+      if (!is_over && shown) continue;
+      leave_out(entry, entries.end());
+      // With --mark-seen, the next run meets the error again; now its reader needs what is marked already.
+      if (!shown && !(arguments_.mark_seen && shown_ > 0)) return shown;
+      if (!shown) context_.out.note("playfs: " + safe(shown.error().message));
       break;
     }
-    // Read before claiming, so that an entry that cannot be read stays new.
-    auto shown = read(source, entries[i]);
-    const bool is_moved = !shown && shown.error().code == ErrorCode::not_found;
-    if (!shown && !is_moved) return fail(std::move(shown).error());
-    if (is_moved) continue;
-    if (arguments.mark_seen && !entries[i].is_seen) {
-      PLAYFS_TRY(const bool is_ours, source.claim(entries[i]));
-      if (!is_ours) continue;
-    }
-    if (!entries[i].is_seen) ++taken.fresh;
-    taken.shown.push_back(std::move(*shown));
+    return {};
   }
-  return taken;
-}
+  /// Ends the output. Errors: an entry could be neither shown nor given back.
+  Status finish(const std::string& agent) {
+    context_.out.document(
+        JsonObject{{"agent", agent}, {"new", static_cast<std::uint64_t>(fresh_)}, {"entries", std::move(items_)}});
+    return flush();
+  }
+  [[nodiscard]] bool is_empty() const { return shown_ == 0; }
+  /// How many entries are new, with those that are not shown.
+  [[nodiscard]] std::size_t fresh() const { return fresh_; }
+  /// How many are not shown.
+  [[nodiscard]] std::size_t rest() const { return rest_; }
+
+ private:
+  using Place = std::vector<InboxSource::Entry>::iterator;
+
+  void leave_out(Place begin, Place end) {
+    rest_ += static_cast<std::size_t>(end - begin);
+    fresh_ += static_cast<std::size_t>(std::count_if(begin, end, [](const auto& entry) { return !entry.is_seen; }));
+  }
+
+  Status show(const InboxSource::Entry& entry) {
+    // Read before claiming, so that an entry that cannot be read stays new.
+    auto shown = read(source_, entry);
+    if (!shown && shown.error().code == ErrorCode::not_found) return {};  // it was moved
+    if (!shown) return fail(std::move(shown).error());
+    const bool is_to_claim = arguments_.mark_seen && !entry.is_seen;
+    if (is_to_claim) {
+      if (!signals_) signals_.emplace();
+      PLAYFS_TRY(const bool is_ours, source_.claim(entry));
+      if (!is_ours) return {};
+      unshown_.push_back(entry);
+    }
+    ++shown_;
+    if (!entry.is_seen) ++fresh_;
+    if (context_.out.json()) items_.push_back(document_of(context_, *shown));
+    else print(context_, *shown);
+    return is_to_claim && !context_.out.json() ? flush() : Status();
+  }
+
+  /// Gives back what could not be written.
+  Status flush() {
+    context_.io.out.flush();
+    const std::vector<InboxSource::Entry> claimed = std::exchange(unshown_, {});
+    Status result;
+    if (context_.io.out) return result;
+    for (const InboxSource::Entry& entry : claimed)
+      if (Status given = source_.give_back(entry); !given && result) result = std::move(given);
+    return result;
+  }
+
+  CommandContext& context_;
+  InboxSource& source_;
+  const InboxArguments& arguments_;
+  Json::Array items_;
+  std::vector<InboxSource::Entry> unshown_;  ///< claimed, and perhaps not written yet
+  std::size_t shown_ = 0, fresh_ = 0, rest_ = 0;
+  std::optional<DeferredSignals> signals_;  ///< since the first claim
+};
 
 }  // namespace
 
@@ -155,31 +206,22 @@ Result<ExitCode> inbox(CommandContext& context, const InboxArguments& arguments)
   PLAYFS_TRY(Place place, find_inbox(context, arguments));
   const auto end = arguments.wait && *arguments.wait > 0 ? Clock::now() + std::chrono::seconds(*arguments.wait)
                                                          : Clock::time_point::max();
-  Taken taken;
+  std::optional<Look> look;
   for (;;) {
     PLAYFS_TRY(std::vector<InboxSource::Entry> entries, entries_of(*place.source, arguments, end));
-    PLAYFS_TRY(taken, take(*place.source, arguments, std::move(entries)));
-    if (!arguments.wait || taken.fresh > 0 || Clock::now() >= end) break;
+    look.emplace(context, *place.source, arguments);
+    PLAYFS_CHECK(look->show(std::move(entries)));
+    if (!arguments.wait || look->fresh() > 0 || Clock::now() >= end) break;
+    look.reset();
     wait(*place.source, end);  // others were faster
   }
-  Json::Array items;
-  for (const Shown& shown : taken.shown) {
-    if (context.out.json()) items.push_back(document_of(context, shown));
-    else print(context, shown);
-  }
-  context.out.document(JsonObject{
-      {"agent", place.agent}, {"new", static_cast<std::uint64_t>(taken.fresh)}, {"entries", std::move(items)}});
-  context.io.out.flush();
-  // Unmark entries that could not be printed.
-  if (arguments.mark_seen && !context.io.out)
-    for (const Shown& shown : taken.shown)
-      if (!shown.entry.is_seen) PLAYFS_CHECK(place.source->give_back(shown.entry));
-  if (taken.rest > 0)
-    context.out.note(std::to_string(taken.rest) + " more are not shown: --limit N shows more of them.");
-  if (taken.shown.empty())
+  PLAYFS_CHECK(look->finish(place.agent));
+  if (look->rest() > 0)
+    context.out.note(std::to_string(look->rest()) + " more are not shown: --limit N shows more of them.");
+  if (look->is_empty())
     context.out.note("Nothing is new for " + safe(place.agent) +
                      ". Try: " + safe(context.next_command({"inbox", arguments.wait ? "--all" : "--wait"})));
-  return arguments.wait && taken.fresh == 0 ? ExitCode::failed : ExitCode::done;
+  return arguments.wait && look->fresh() == 0 ? ExitCode::failed : ExitCode::done;
 }
 
 }  // namespace playfs::app
