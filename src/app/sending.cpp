@@ -5,6 +5,7 @@
 
 #include "app/kept_key.h"
 #include "base/await.h"
+#include "base/shell.h"
 #include "wire/json.h"
 
 namespace playfs::app {
@@ -13,6 +14,7 @@ namespace {
 
 /// Room for what the service adds to a record: its id, times and status. Generous.
 constexpr std::size_t kSystemFields = 512;
+constexpr int kConflict = 409;
 
 /// Whether it can be printed as JSON: words of a command line may have any bytes.
 bool is_text(const Json& value) {
@@ -20,37 +22,53 @@ bool is_text(const Json& value) {
   return value.array() == nullptr || std::all_of(value.array()->begin(), value.array()->end(), is_text);
 }
 
-/// Adds to an error whether the request may have arrived. `again`: how to repeat it without making a second record;
-/// empty: there is no way, so the user should check first.
-Error failure(Error error, const Sending& sending, const std::string& again = {}) {
+/// Whether the outcome is final, so that the request need not be repeated.
+bool is_decided(const Error& error, const KeptKey& key) {
+  // A refusal does not tell the outcome of an earlier run. A conflict may be with that run's request, still under way.
+  if (key.is_repeated() || error.http_status == kConflict) return false;
+  const Reached reached = traits_of(error.code).reached;
+  return reached == Reached::decision || reached == Reached::nobody;
+}
+
+bool is_decided(const Result<Record>& created, const KeptKey& key) {
+  return created || is_decided(created.error(), key);
+}
+
+/// Adds to an error whether the request may have arrived. `key`: null if nothing prevents a second record, so the user
+/// should check first.
+Error failure(Error error, const Sending& sending, const KeptKey* key) {
   error = error.while_doing(sending.what);
+  std::string again = sending.again;
+  if (again.empty() && key && key->is_kept()) again = "run the same command again: it is posted once";
+  const std::string check = again.empty() ? sending.look + ", since it may have arrived; then repeat the command"
+                                          : again + "; whether it has arrived already: " + sending.look;
+  const bool is_repeated = key && key->is_repeated();
   switch (traits_of(error.code).reached) {
-    case Reached::nobody: break;
-    case Reached::decision: break;
+    case Reached::nobody:
+    case Reached::decision:
+      if (!key || is_decided(error, *key)) break;
+      error.hint = check;
+      // The refusal may last as long as the key is kept.
+      if (is_repeated && key->is_kept() && sending.key.empty() && error.http_status != kConflict)
+        error.hint = sending.look + ", since an earlier attempt may have arrived; to send it as new: rm " +
+                     shell_word(key->path());
+      break;
     case Reached::no_use:
       if (error.code == ErrorCode::rate_limited) {
-        error.hint = "wait, then repeat the command: nothing was sent";
+        error.hint = is_repeated ? "wait, then " + check : "wait, then repeat the command: nothing was sent";
         break;
       }
       [[fallthrough]];
     case Reached::given_up:
-    case Reached::silence:
-      error.hint = again.empty() ? sending.look + ", since it may have arrived; then repeat the command"
-                                 : again + "; whether it has arrived already: " + sending.look;
-      break;
+    case Reached::silence: error.hint = check; break;
   }
   return error;
 }
 
-KeptKey key_for(runtime::ClientStack& stack, const Sending& sending, const JsonObject& body) {
-  return sending.key.empty() ? KeptKey::of(stack, sending.collection, body) : KeptKey::given(sending.key);
-}
-
-/// Whether the outcome is final, so that the request need not be repeated.
-bool is_decided(const Result<Record>& created) {
-  if (created) return true;
-  const Reached reached = traits_of(created.error().code).reached;
-  return reached == Reached::decision || reached == Reached::nobody;
+Result<KeptKey> key_for(runtime::ClientStack& stack, const Sending& sending, const JsonObject& body) {
+  auto key = KeptKey::of(stack, sending.collection, body, sending.key);
+  if (!key) return fail(key.error().while_doing(sending.what));
+  return key;
 }
 
 /// A service answers a key that it knows with the record it has, whatever the new body says. Checks that they agree.
@@ -68,11 +86,10 @@ Status check_is_sent(const Sending& sending, const Record& record, const JsonObj
 Result<Record> create_with(runtime::ClientStack& stack, const Sending& sending, const KeptKey& key,
                            const JsonObject& body) {
   stack.client().ask_now();
-  auto created = await<Record>(
-      [&](auto done) { stack.client().create_record(sending.collection, body, key.text(), {}, std::move(done)); });
-  std::string again = sending.again;
-  if (again.empty() && key.is_kept()) again = "run the same command again: it is posted once";
-  if (!created) return fail(failure(std::move(created).error(), sending, again));
+  auto created = await<Record>([&](auto done) {
+    stack.client().create_record(sending.collection, body, key.text(), {}, std::move(done), key.as());
+  });
+  if (!created) return fail(failure(std::move(created).error(), sending, &key));
   stack.site().learn(sending.collection, *created);
   if (!sending.key.empty()) PLAYFS_CHECK(check_is_sent(sending, *created, body));
   return created;
@@ -99,9 +116,9 @@ Status check_fits(const JsonObject& body, const std::string& what) {
 
 Result<Record> create_record(runtime::ClientStack& stack, const Sending& sending, const JsonObject& body) {
   PLAYFS_CHECK(check_fits(body, sending.what));
-  KeptKey key = key_for(stack, sending, body);
+  PLAYFS_TRY(KeptKey key, key_for(stack, sending, body));
   auto created = create_with(stack, sending, key, body);
-  if (is_decided(created)) key.forget();
+  if (is_decided(created, key)) key.forget();
   return created;
 }
 
@@ -111,7 +128,7 @@ Result<Record> change_record(runtime::ClientStack& stack, const Sending& sending
   stack.client().ask_now();
   auto changed = await<Record>(
       [&](auto done) { stack.client().patch_record(sending.collection, id, std::move(fields), {}, std::move(done)); });
-  if (!changed) return fail(failure(std::move(changed).error(), sending));
+  if (!changed) return fail(failure(std::move(changed).error(), sending, nullptr));
   return changed;
 }
 
@@ -120,10 +137,10 @@ Result<BegunThread> begin_thread(const CommandContext& context, runtime::ClientS
   auto key_of = [&](const char* collection) { return beginning.key_of ? beginning.key_of(collection) : std::string(); };
   Sending sending{"threads", beginning.what, context.next_command({"thread", "list"}), key_of("threads"),
                   beginning.again};
-  KeptKey thread_key = key_for(stack, sending, beginning.thread);
+  PLAYFS_TRY(KeptKey thread_key, key_for(stack, sending, beginning.thread));
   auto created = create_with(stack, sending, thread_key, beginning.thread);
   if (!beginning.message || !created) {
-    if (is_decided(created)) thread_key.forget();
+    if (is_decided(created, thread_key)) thread_key.forget();
     PLAYFS_TRY(Record alone, std::move(created));
     return BegunThread{std::move(alone), {}};
   }
@@ -131,17 +148,19 @@ Result<BegunThread> begin_thread(const CommandContext& context, runtime::ClientS
   beginning.message->set("thread", thread.id);
   sending = {"messages", "post its first message", context.next_command({"thread", "show", thread.id}),
              key_of("messages"), beginning.again};
-  KeptKey message_key = key_for(stack, sending, *beginning.message);
-  auto message = create_with(stack, sending, message_key, *beginning.message);
+  auto message_key = key_for(stack, sending, *beginning.message);
+  if (!message_key) return BegunThread{std::move(thread), Result<Record>(fail(std::move(message_key).error()))};
+  auto message = create_with(stack, sending, *message_key, *beginning.message);
+  const bool is_settled = is_decided(message, *message_key);
   // Until then the key is kept, so that the same command finds the thread again.
-  if (is_decided(message)) {
+  if (is_settled) {
     thread_key.forget();
-    message_key.forget();
+    message_key->forget();
   }
   if (message) return BegunThread{std::move(thread), std::move(message)};
-  const bool may_be_repeated = !is_decided(message) && message.error().code != ErrorCode::rate_limited;
+  const bool may_be_repeated = !is_settled && message.error().code != ErrorCode::rate_limited;
   Error error = std::move(message).error().while_doing("the thread " + thread.id + " has begun");
-  if (!may_be_repeated || (!message_key.is_kept() && beginning.again.empty()))
+  if (!may_be_repeated || (!message_key->is_kept() && beginning.again.empty()))
     error.hint = beginning.again.empty() ? context.next_command({"post", thread.id, "-m", "…"}) + ", to post it there"
                                          : beginning.again;
   return BegunThread{std::move(thread), Result<Record>(fail(std::move(error)))};

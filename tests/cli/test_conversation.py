@@ -475,19 +475,92 @@ class OnTheWay(Conversation):
         self.run_command(*words)
         self.assertEqual((self.kept(), len(self.api.all('messages'))), ([], 5))
 
-    def test_keys_are_few(self):
+    def test_a_refusal_does_not_tell_what_came_of_an_earlier_run(self):
         thread = self.thread()
         self.through_proxy()
+        for number, refusal in enumerate((403, 409, 429)):
+            for collection, *words in (('messages', 'post', thread, '-m', f'once {number}'),
+                                       ('messages', 'thread', 'new', f'A {number}', '-m', 'first'),
+                                       ('domain_mail', 'mail', 'send', '--kind', 'idea', '--subject', 's', '-m', f'{number}')):
+                with self.subTest(refusal=refusal, words=words):
+                    before = [len(self.api.all(each)) for each in ('threads', collection)]
+                    self.lose_replies_to(collection)
+                    self.run_command(*words, code=UNREACHABLE)
+                    self.proxy.fate = lambda request: (
+                        (refusal, '{"code": "no", "error": "no"}') if request.startswith('POST') else None)
+                    refused = self.run_command(*words, code={403: FORBIDDEN, 409: USAGE, 429: PENDING}[refusal])
+                    self.assertIn('arrived', refused.stderr)
+                    self.lose_replies_to('')
+                    self.run_command(*words)
+                    self.assertEqual(self.kept(), [])
+                    grown = [len(self.api.all(each)) - count for each, count in zip(('threads', collection), before)]
+                    self.assertEqual(grown, [int(words[0] == 'thread'), 1])
+        self.proxy.fate = lambda request: (403, '{}') if request.startswith('POST') else None
+        self.run_command('post', thread, '-m', 'refused', code=FORBIDDEN)
+        self.assertEqual(self.kept(), [], 'it certainly did not arrive')
+
+    def test_what_may_be_under_way_is_posted_once(self):
+        """A service that is still making the record refuses the same key meanwhile."""
+        thread = self.thread()
+        self.through_proxy()
+
+        def busy(method, path, headers, body, ask):
+            if method != 'POST':
+                return None
+            ask()
+            return [b'HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\nConnection: close\r\n\r\n', b'{}']
+
+        self.proxy.raw = busy
+        self.assertIn('run the same command again', self.run_command('post', thread, '-m', 'once', code=USAGE).stderr)
+        self.proxy.raw = lambda *_: None
+        self.run_command('post', thread, '-m', 'once')
+        self.assertEqual(len(self.api.all('messages')), 1)
+
+    def test_no_key_whose_outcome_is_unknown_is_dropped(self):
+        thread = self.thread()
+        self.through_proxy()
+        words = ('post', thread, '-m', 'text')
         self.lose_replies_to('messages')
-        self.run_command('post', thread, '-m', 'text', code=UNREACHABLE)
+        self.run_command(*words, code=UNREACHABLE)
         [kept] = self.kept()
-        for number in range(200):
-            other = kept.with_name(f'{number:032}.{kept.name.split(".")[1]}')
-            other.touch(0o600)
-            os.utime(other, (time.time() - 600 + number,) * 2)
-        self.run_command('post', thread, '-m', 'another', code=UNREACHABLE)
-        self.assertEqual(len(self.kept()), 64)
-        self.assertIn(kept, self.kept(), 'the newest stay')
+        for number in range(999):
+            kept.with_name(f'{number:032}.{kept.name.split(".", 1)[1]}').touch(0o600)
+        full = self.run_command('post', thread, '-m', 'another', code=FAILED)
+        self.assertRegex(full.stderr, r'(?s)1000 posts .*nothing was sent.*rm -r \S+/unanswered')
+        self.assertEqual((len(self.kept()), len(self.api.all('messages'))), (1000, 1))
+        self.lose_replies_to('')
+        self.run_command(*words)
+        self.assertEqual(len(self.api.all('messages')), 1)
+        for each in self.kept():
+            os.utime(each, (time.time() - 25 * 3600,) * 2)
+        held_key = self.kept()[0]
+        with held_key.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.run_command(*words)
+            self.assertEqual(self.kept(), [held_key], 'its sender runs')
+
+    def sign_in(self, name):
+        login = ('login', f'{name}@example.org')
+        self.run_command(*login, code=PENDING)
+        outbox = (self.home / 'store/outbox').read_text()
+        self.run_command(*login, '--code', re.findall(rf'To: {name}@.*?code is (\S+)', outbox, re.DOTALL)[-1])
+
+    def test_who_signs_in_meanwhile_posts_once(self):
+        thread = self.thread()
+        self.through_proxy()
+        for number, (change, code) in enumerate(((lambda: self.sign_in('ada'), DONE),
+                                                 (lambda: self.sign_in('bob'), FORBIDDEN))):
+            words = ('post', thread, '-m', f'once {number}')
+            self.lose_replies_to('messages')
+            self.run_command(*words, code=UNREACHABLE)
+            self.lose_replies_to('')
+            change()
+            again = self.run_command(*words, code=code)
+            self.assertEqual([fixture.fields(each)['body'] for each in self.api.all('messages')].count(words[-1]), 1)
+        self.assertRegex(again.stderr, r'another account or key.*(?s:.*)posted once; or, to send it as new: rm \S+')
+        self.sign_in('ada')
+        self.run_command(*words)
+        self.assertEqual((self.kept(), len(self.api.all('messages'))), ([], 2))
 
     def test_a_command_that_was_killed_while_it_waited_posts_once(self):
         thread = self.thread()
@@ -502,7 +575,7 @@ class OnTheWay(Conversation):
         process.kill()
         process.wait()
         self.proxy.set_hanging(None)
-        key = self.kept()[0].name.split('.')[1]
+        key = self.kept()[0].name.split('.')[-1]
         seen = []
         self.proxy.raw = lambda method, path, headers, body, ask: (
             seen.append(headers['Idempotency-Key']) if method == 'POST' else None)
