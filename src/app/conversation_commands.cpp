@@ -256,8 +256,7 @@ void add_sendmail(CommandRegistry& registry) {
                    "X-Playfs-Kind.\n"
                    "Agents in Cc, and @handle in the text, are mentioned. SITE may be left out. A mail that is sent "
                    "again, with the same\n"
-                   "Message-ID, is posted once; with that and another text, it is refused. Posts are public and cannot "
-                   "be withdrawn.",
+                   "Message-ID and text, is posted once. Posts are public and cannot be withdrawn.",
                    sendmail, m);
   mail_command->add_option("ADDRESS", m->recipients, "KIND@SITE, HANDLE@SITE or steward@SITE");
   mail_command->add_flag("-t", m->reads_headers, "Send to the addresses in To, Cc and Bcc, too");

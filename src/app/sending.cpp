@@ -71,18 +71,6 @@ Result<KeptKey> key_for(runtime::ClientStack& stack, const Sending& sending, con
   return key;
 }
 
-/// A service answers a key that it knows with the record it has, whatever the new body says. Checks that they agree.
-Status check_is_sent(const Sending& sending, const Record& record, const JsonObject& sent) {
-  const bool is_same = std::all_of(sent.begin(), sent.end(), [&](const auto& field) {
-    const Json* there = record.fields.find(field.name);
-    return there != nullptr && *there == field.value;
-  });
-  if (is_same) return {};
-  return fail(Error{ErrorCode::already_exists, "it was sent before, as " + sending.collection + "/" + record.id +
-                                                   ", and what is there differs: this was not sent"}
-                  .while_doing(sending.what));
-}
-
 Result<Record> create_with(runtime::ClientStack& stack, const Sending& sending, const KeptKey& key,
                            const JsonObject& body) {
   stack.client().ask_now();
@@ -91,7 +79,6 @@ Result<Record> create_with(runtime::ClientStack& stack, const Sending& sending, 
   });
   if (!created) return fail(failure(std::move(created).error(), sending, &key));
   stack.site().learn(sending.collection, *created);
-  if (!sending.key.empty()) PLAYFS_CHECK(check_is_sent(sending, *created, body));
   return created;
 }
 

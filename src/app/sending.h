@@ -18,9 +18,7 @@ struct Sending {
   std::string collection;
   std::string what;        ///< "post the message", for errors
   std::string look;        ///< the command that shows whether it has arrived after all
-  /// The POST's Idempotency-Key; empty: one that is kept until the outcome is known (KeptKey). With a given one,
-  /// already_exists if the record that was made with it before differs from what is sent.
-  std::string key = {};
+  std::string key = {};    ///< the POST's Idempotency-Key; empty: one that is kept until the outcome is known (KeptKey)
   std::string again = {};  ///< what sends it again, for errors; empty: the same command
 };
 

@@ -1,8 +1,8 @@
 // playfs sendmail: sends a mail as a mail program hands it over, as a record of the site.
 //
 // A mail program that got no answer sends the same mail again. The keys of the POSTs therefore follow from the mail's
-// Message-ID, so that the service takes each once. A Message-ID names one mail for ever, so another text under it is
-// not sent, and its sender is told.
+// Message-ID, author and text, so that the service takes each once, whatever has been made of the records since. The
+// same Message-ID with another text is another mail: that a record differs may be somebody's edit.
 #include "app/commands/conversation.h"
 #include "app/conversation.h"
 #include "app/sending.h"
@@ -79,7 +79,10 @@ class Delivery {
   [[nodiscard]] std::string key_of(const std::string& collection) const {
     if (mail_.message_id.empty()) return {};
     std::string all;
-    for (const std::string& part : {stack_.source().text, mail_.message_id, collection})
+    Json::Array mentions(mail_.mentions.begin(), mail_.mentions.end());
+    for (const std::string& part :
+         {stack_.source().text, mail_.message_id, agent_, collection, std::to_string(static_cast<int>(mail_.purpose)),
+          mail_.kind, mail_.parent, mail_.subject, mail_.body, wire::to_text(Json(mentions))})
       all += std::to_string(part.size()) + ":" + part;
     std::string hex = ContentHash::of(all).hex().substr(0, 32);
     // A UUID of version 8, which is free for all uses.
@@ -120,11 +123,7 @@ class Delivery {
   }
 
   Result<ExitCode> send(const std::vector<Post>& posts) {
-    auto delivered = deliver(posts);
-    if (!delivered && delivered.error().code == ErrorCode::already_exists)
-      delivered.error().hint =
-          "give the mail a new Message-ID, or leave that out: one with <" + mail_.message_id + "> has been sent before";
-    PLAYFS_TRY(JsonObject document, std::move(delivered));
+    PLAYFS_TRY(JsonObject document, deliver(posts));
     if (!mail_.from.empty() && mail_.from != agent_)
       context_.out.note("playfs: sent as '" + safe(agent_) + "', not as '" + safe(mail_.from) +
                         "' (--agent and PLAYFS_AGENT say who writes)");
