@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <climits>
 #include <memory>
 
+#include "base/beneath.h"
 #include "clone/names.h"
 
 namespace playfs::clone {
@@ -27,36 +27,6 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
 };
 
-/// Not there, or reached through a link or a file.
-bool is_absent(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EXDEV; }
-
-int open_one_by_one(int root, std::string_view path, int flags) {
-  UniqueFd at(openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  while (at && !path.empty()) {
-    const std::size_t slash = std::min(path.find('/'), path.size());
-    const std::string name(path.substr(0, slash));
-    path.remove_prefix(std::min(slash + 1, path.size()));
-    if (name == "..") return errno = EXDEV, -1;
-    const int how = path.empty() ? flags : O_PATH | O_DIRECTORY | O_CLOEXEC;
-    at = UniqueFd(openat(at.get(), name.c_str(), how | O_NOFOLLOW));
-  }
-  return at.release();
-}
-
-/// openat2(2) that stays below `root` and follows no link. Kernels before 5.6, and sandboxes that know no such call,
-/// get one openat(2) for each component.
-int open_beneath(int root, const std::string& path, int flags) {
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(flags);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  for (int tries = 0;; ++tries) {
-    const long fd = syscall(SYS_openat2, root, path.empty() ? "." : path.c_str(), &how, sizeof how);
-    if (fd >= 0) return static_cast<int>(fd);
-    if (errno == ENOSYS || errno == EPERM) return open_one_by_one(root, path, flags);
-    if (errno != EAGAIN || tries == 64) return -1;  // the path moved while it was resolved
-  }
-}
-
 int rename_within(int from, const std::string& name, int to, const std::string& new_name, unsigned flags) {
   return static_cast<int>(syscall(SYS_renameat2, from, name.c_str(), to, new_name.c_str(), flags));
 }
@@ -68,7 +38,7 @@ bool is_unknown_flag(int error) { return error == EINVAL || error == ENOSYS; }
 Result<bool> may_go_at(int directory, const std::string& name, const PlainDirectory::MayGo& may_go) {
   struct stat info {};
   if (fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (is_absent(errno)) return may_go(std::nullopt, -1);
+    if (is_not_there(errno)) return may_go(std::nullopt, -1);
     return fail(error_from_errno(errno, "stat " + name));
   }
   if (S_ISDIR(info.st_mode)) return false;
@@ -129,7 +99,7 @@ Status PlainDirectory::sync() const {
 Result<std::optional<UniqueFd>> PlainDirectory::directory(const std::string& path) const {
   UniqueFd fd(open_beneath(root_.get(), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd) return std::optional(std::move(fd));
-  if (is_absent(errno)) return std::optional<UniqueFd>();
+  if (is_not_there(errno)) return std::optional<UniqueFd>();
   return fail(error(errno, "open", path));
 }
 
@@ -167,14 +137,14 @@ Result<std::optional<struct stat>> PlainDirectory::look(const std::string& path)
   struct stat info {};
   if (!place) return std::optional<struct stat>();
   if (fstatat(place->directory.get(), place->name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return std::optional(info);
-  if (is_absent(errno)) return std::optional<struct stat>();
+  if (is_not_there(errno)) return std::optional<struct stat>();
   return fail(error(errno, "stat", path));
 }
 
 Result<std::optional<UniqueFd>> PlainDirectory::open_file(const std::string& path) const {
   UniqueFd file(open_beneath(root_.get(), path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat info {};
-  if (!file && is_absent(errno)) return std::optional<UniqueFd>();
+  if (!file && is_not_there(errno)) return std::optional<UniqueFd>();
   if (!file || fstat(file.get(), &info) != 0) return fail(error(errno, "open", path));
   if (!S_ISREG(info.st_mode)) return std::optional<UniqueFd>();
   return std::optional(std::move(file));
@@ -185,7 +155,7 @@ Result<std::optional<std::string>> PlainDirectory::read_link(const std::string& 
   if (!place) return std::optional<std::string>();
   std::string target(PATH_MAX, '\0');
   const ssize_t size = readlinkat(place->directory.get(), place->name.c_str(), target.data(), target.size());
-  if (size < 0 && (is_absent(errno) || errno == EINVAL)) return std::optional<std::string>();
+  if (size < 0 && (is_not_there(errno) || errno == EINVAL)) return std::optional<std::string>();
   if (size < 0) return fail(error(errno, "read the link", path));
   target.resize(static_cast<std::size_t>(size));
   return std::optional(std::move(target));
@@ -231,7 +201,7 @@ Result<bool> PlainDirectory::exchange(const Prepared& prepared, const Place& pla
     const bool is_unknown = is_unknown_flag(number);
     if (is_unknown && renameat(folder_.get(), out.c_str(), in, place.name.c_str()) == 0) return true;
     static_cast<void>(unlinkat(folder_.get(), out.c_str(), 0));
-    if (is_absent(is_unknown ? errno : number)) return false;
+    if (is_not_there(is_unknown ? errno : number)) return false;
     return fail(error(is_unknown ? errno : number, "write", place.name));
   }
   PLAYFS_TRY(const bool was_right, may_go_at(folder_.get(), out, may_go));
@@ -299,7 +269,7 @@ Result<bool> PlainDirectory::make_directory(const std::string& path) const {
 Status PlainDirectory::remove_directory(const std::string& path) const {
   PLAYFS_TRY(auto place, place_of(path));
   if (!place || unlinkat(place->directory.get(), place->name.c_str(), AT_REMOVEDIR) == 0) return {};
-  if (is_absent(errno) || errno == ENOTEMPTY || errno == EEXIST) return {};
+  if (is_not_there(errno) || errno == ENOTEMPTY || errno == EEXIST) return {};
   return fail(error(errno, "remove", path));
 }
 
