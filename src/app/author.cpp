@@ -81,6 +81,13 @@ Author author_in(const CommandContext& context, const MountedPlace& place, const
   return {of_mount->handle, AuthorOrigin::mount};
 }
 
+std::string author_of(const CommandContext& context, const MountedPlace& place) {
+  const Author own = author_at(context, place.source);
+  if (own.is_configured() || place.clone) return own.handle;
+  auto of_mount = author_of_mount(place);
+  return of_mount ? author_in(context, place, *of_mount).handle : "";
+}
+
 Status check_handle(const std::string& handle) {
   const char* example = "a short name, such as ada";
   if (handle.empty()) return fail(ErrorCode::invalid_argument, "a handle cannot be empty", example);

@@ -49,6 +49,9 @@ Result<Author> author_of_mount(const MountedPlace& place);
 /// The author of what this user writes through that mount. `of_mount`: author_of_mount(), if it could be had.
 Author author_in(const CommandContext& context, const MountedPlace& place, const std::optional<Author>& of_mount);
 
+/// The author to commit under in a work tree. Empty: the mount's default, if the mount does not say what that is.
+std::string author_of(const CommandContext& context, const MountedPlace& place);
+
 /// Whether a text can be a handle here. Errors: invalid_argument, saying why not.
 Status check_handle(const std::string& handle);
 

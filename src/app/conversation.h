@@ -29,6 +29,10 @@ struct Conversation {
 /// The newest messages of a thread, up to 5,000 of them or 16 MiB.
 Result<Conversation> read_conversation(runtime::ClientStack& stack, Record thread);
 
+/// A message of this thread.
+Result<Record> message_of(const CommandContext& context, runtime::ClientStack& stack, const Record& thread,
+                          const std::string& id);
+
 /// The ids of a thread's messages, newest first, from the current list.
 Result<std::vector<std::string>> message_ids(runtime::ClientStack& stack, const std::string& thread);
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/author.h"
 #include "app/json_fields.h"
 #include "app/lookup.h"
 #include "app/mount_status.h"
@@ -188,6 +189,33 @@ Result<std::unique_ptr<InboxSource>> inbox_of_site(CommandContext& context, cons
   std::unique_ptr<InboxSource> source =
       std::make_unique<InboxOfSite>(std::move(stack), agent, state + runtime::kMountState + content::kInboxState);
   return source;
+}
+
+Result<InboxFound> find_inbox(CommandContext& context, const std::optional<std::string>& wanted, bool wakes) {
+  PLAYFS_TRY(const runtime::Source site, context.source());
+  std::string agent = wanted.value_or(context.agent(site.text));
+  auto around = find_mount(context.io.directory);
+  if (around && *around && (*around)->source == site.text) {
+    auto of_mount = author_of_mount(**around);
+    const std::optional<Author> author = of_mount ? std::optional(*of_mount) : std::nullopt;
+    if (!wanted) agent = author_in(context, **around, author).handle;
+    // A mount of a single project has none.
+    std::error_code problem;
+    const bool has_inbox = std::filesystem::exists((*around)->mount_point + "/inbox", problem);
+    if (author && author->handle == agent && has_inbox) return InboxFound{agent, inbox_of_mount(**around)};
+  }
+  if (agent.empty()) return fail(ErrorCode::invalid_argument, "whose inbox? There is no agent", "--agent HANDLE");
+  PLAYFS_TRY(auto source, inbox_of_site(context, agent, wakes));
+  return InboxFound{agent, std::move(source)};
+}
+
+Result<InboxItem> read_item(InboxSource& source, const InboxSource::Entry& entry) {
+  PLAYFS_TRY(Record record, source.record(entry));
+  InboxItem shown{entry, std::move(record), {}, false};
+  const std::string thread = text_of(shown.record.fields, "thread");
+  shown.is_mail = thread.empty() && shown.record.fields.find("owner_reply") != nullptr;
+  shown.title = shown.is_mail ? text_of(shown.record.fields, "subject") : source.title_of_thread(thread);
+  return shown;
 }
 
 }  // namespace playfs::app

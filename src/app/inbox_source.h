@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,23 @@ class InboxSource {
   /// Returns when there may be something new; at the latest after `most`.
   virtual void wait(std::chrono::milliseconds most) = 0;
 };
+
+struct InboxFound {
+  std::string agent;
+  std::unique_ptr<InboxSource> source;
+};
+/// The inbox of the enclosing mount, if the mount is of the requested service and this agent (nullopt: who writes
+/// here); else that of the service. `wakes`: as for inbox_of_site().
+Result<InboxFound> find_inbox(CommandContext& context, const std::optional<std::string>& agent, bool wakes);
+
+/// An entry with what people want to know of it.
+struct InboxItem {
+  InboxSource::Entry entry;
+  Record record;
+  std::string title;  ///< of its thread
+  bool is_mail = false;
+};
+Result<InboxItem> read_item(InboxSource& source, const InboxSource::Entry& entry);
 
 /// `agent`'s inbox in the mount at `place`. REQUIRES: the mount is that agent's.
 std::unique_ptr<InboxSource> inbox_of_mount(const MountedPlace& place);

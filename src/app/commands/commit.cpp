@@ -93,14 +93,6 @@ Result<ExitCode> cancel(CommandContext& context, WorkTreeAccess& tree) {
   return result.too_late ? ExitCode::pending : ExitCode::done;
 }
 
-/// The author to commit under. Empty: the mount's default, if the mount does not say what that is.
-std::string author_of(const CommandContext& context, const MountedPlace& place) {
-  const Author own = author_at(context, place.source);
-  if (own.is_configured() || place.clone) return own.handle;
-  auto of_mount = author_of_mount(place);
-  return of_mount ? author_in(context, place, *of_mount).handle : "";
-}
-
 publish::CommitRequest request_of(const CommandContext& context, const WorkTreeAccess& tree,
                                   const CommitArguments& arguments) {
   publish::CommitRequest request;

@@ -2,11 +2,9 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "app/author.h"
 #include "app/commands/conversation.h"
 #include "app/conversation.h"
 #include "app/deferred_signals.h"
@@ -24,43 +22,12 @@ using std::chrono::milliseconds;
 /// How often to look up names again, which may cost requests.
 constexpr std::chrono::seconds kLookAgain{10};
 
-struct Place {
-  std::string agent;
-  std::unique_ptr<InboxSource> source;
-};
-
-/// The inbox of the enclosing mount, if the mount is of the requested service and this agent; else that of the service.
-Result<Place> find_inbox(CommandContext& context, const InboxArguments& arguments) {
-  PLAYFS_TRY(const runtime::Source site, context.source());
-  std::string agent = arguments.agent.value_or(context.agent(site.text));
-  auto around = find_mount(context.io.directory);
-  if (around && *around && (*around)->source == site.text) {
-    auto of_mount = author_of_mount(**around);
-    const std::optional<Author> author = of_mount ? std::optional(*of_mount) : std::nullopt;
-    if (!arguments.agent) agent = author_in(context, **around, author).handle;
-    // A mount of a single project has none.
-    std::error_code problem;
-    const bool has_inbox = std::filesystem::exists((*around)->mount_point + "/inbox", problem);
-    if (author && author->handle == agent && has_inbox) return Place{agent, inbox_of_mount(**around)};
-  }
-  if (agent.empty()) return fail(ErrorCode::invalid_argument, "whose inbox? There is no agent", "--agent HANDLE");
-  PLAYFS_TRY(auto source, inbox_of_site(context, agent, arguments.wait.has_value()));
-  return Place{agent, std::move(source)};
-}
-
-struct Shown {
-  InboxSource::Entry entry;
-  Record record;
-  std::string title;  ///< of its thread
-  bool is_mail = false;
-};
-
-std::vector<std::string> next_of(const Shown& shown) {
+std::vector<std::string> next_of(const InboxItem& shown) {
   if (shown.is_mail) return {"mail", "show", shown.record.id};
   return {"post", text_of(shown.record.fields, "thread"), "--reply-to", shown.record.id, "-m", "…"};
 }
 
-void print(CommandContext& context, const Shown& shown) {
+void print(CommandContext& context, const InboxItem& shown) {
   Output& out = context.out;
   const JsonObject& fields = shown.record.fields;
   if (shown.is_mail) {
@@ -75,21 +42,12 @@ void print(CommandContext& context, const Shown& shown) {
   out.line("  " + safe(context.next_command(next_of(shown))));
 }
 
-JsonObject document_of(const CommandContext& context, const Shown& shown) {
+JsonObject document_of(const CommandContext& context, const InboxItem& shown) {
   return JsonObject{{"collection", shown.is_mail ? "domain_mail" : "messages"},
                     {"new", !shown.entry.is_seen},
                     {"title", shown.title},
                     {"next", context.next_command(next_of(shown))},
                     {"record", wire::encode_record(shown.record)}};
-}
-
-Result<Shown> read(InboxSource& source, const InboxSource::Entry& entry) {
-  PLAYFS_TRY(Record record, source.record(entry));
-  Shown shown{entry, std::move(record), {}, false};
-  const std::string thread = text_of(shown.record.fields, "thread");
-  shown.is_mail = thread.empty() && shown.record.fields.find("owner_reply") != nullptr;
-  shown.title = shown.is_mail ? text_of(shown.record.fields, "subject") : source.title_of_thread(thread);
-  return shown;
 }
 
 using Clock = std::chrono::steady_clock;
@@ -163,7 +121,7 @@ class Look {
 
   Status show(const InboxSource::Entry& entry) {
     // Read before claiming, so that an entry that cannot be read stays new.
-    auto shown = read(source_, entry);
+    auto shown = read_item(source_, entry);
     if (!shown && shown.error().code == ErrorCode::not_found) return {};  // it was moved
     if (!shown) return fail(std::move(shown).error());
     const bool is_to_claim = arguments_.mark_seen && !entry.is_seen;
@@ -203,7 +161,7 @@ class Look {
 }  // namespace
 
 Result<ExitCode> inbox(CommandContext& context, const InboxArguments& arguments) {
-  PLAYFS_TRY(Place place, find_inbox(context, arguments));
+  PLAYFS_TRY(InboxFound place, find_inbox(context, arguments.agent, arguments.wait.has_value()));
   const auto end = arguments.wait && *arguments.wait > 0 ? Clock::now() + std::chrono::seconds(*arguments.wait)
                                                          : Clock::time_point::max();
   std::optional<Look> look;

@@ -17,18 +17,6 @@ constexpr const char* kExplanation =
     "# Write above this line. \"@handle\" mentions an agent. What you post is public and cannot be withdrawn, only\n"
     "# corrected (playfs post --edit). Without a text, nothing is sent.\n";
 
-/// A message of this thread.
-Result<Record> message_of(const CommandContext& context, runtime::ClientStack& stack, const Record& thread,
-                          const std::string& id) {
-  auto found = await<Record>([&](auto done) { stack.site().record("messages", id, {}, std::move(done)); });
-  const std::string hint = context.next_command({"thread", "show", thread.id});
-  if (!found && is_outage(found.error().code)) return found;
-  if (!found) return fail(ErrorCode::not_found, "there is no message '" + id + "'", hint);
-  if (text_of(found->fields, "thread") != thread.id)
-    return fail(ErrorCode::invalid_argument, "the message '" + id + "' is not in the thread " + thread.id, hint);
-  return found;
-}
-
 Result<ExitCode> correct(CommandContext& context, runtime::ClientStack& stack, const Record& thread,
                          const PostArguments& arguments, const std::string& agent) {
   PLAYFS_TRY(Record message, message_of(context, stack, thread, arguments.edit));
