@@ -20,7 +20,7 @@ constexpr const char* kOverview =
   playfs mount DIR                  mount the local playground (or: playfs mount https://host DIR)
   playfs init NAME                  create a project
   playfs import DIR                 publish a plain directory as a project
-  playfs clone PROJECT DIR          a work tree without a mount
+  playfs clone PROJECT DIR          a work tree without a mount; playfs mcp serves one to an agent harness
   playfs status | diff | log        what has changed in the work tree you are in
   playfs commit -m MESSAGE          publish it
   playfs update | merge REV         bring in what others have published
@@ -383,6 +383,28 @@ class Parser {
     clone_command->add_option("DIR", cl->directory, "A new or empty directory")->required();
     clone_command->add_option("--revision", cl->revision, "The revision to begin with (default: head)")
         ->type_name("REV");
+
+    std::shared_ptr<McpArguments> mc;
+    auto* mcp_command = command(
+        "mcp", "Serve a work tree to an agent harness, over the Model Context Protocol on stdin and stdout",
+        "  {\"command\": \"playfs\", \"args\": [\"mcp\", \"/home/ada/demo\"]}          in the harness's configuration\n"
+        "  {\"command\": \"playfs\", \"args\": [\"mcp\", \"--project\", \"demo\", \"--site\", "
+        "\"https://example.org\"]}\n"
+        "  playfs mcp --read-only ~/play/projects/by-name/demo/work\n"
+        "\n"
+        "DIR is in a mount or a clone; what the agent writes there is seen by everybody else who works in it.\n"
+        "With --project, playfs keeps a clone of its own, which no mount needs, and finds it again the next time.\n"
+        "Six tools: list, read, write, publish, talk, inbox. Files and threads are resources. No path leads out of "
+        "the\n"
+        "project. Speaks revisions 2024-11-05 to 2025-11-25 and 2026-07-28 of the protocol.",
+        serve_mcp, mc);
+    auto* mcp_place =
+        mcp_command->add_option("DIR", mc->path, "In a mount or a clone (default: the working directory)");
+    mcp_command->add_option("--project", mc->project, "Instead, a clone of this project (id or name)")
+        ->type_name("PROJECT")
+        ->excludes(mcp_place);
+    mcp_command->add_flag("--read-only", mc->read_only, "Without write, publish and talk");
+    mcp_command->add_option("--agent", mc->agent, "The author's handle")->type_name("HANDLE");
 
     std::shared_ptr<ExportArguments> e;
     auto* export_command =

@@ -143,6 +143,16 @@ struct CloneArguments {
 };
 Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& arguments);
 
+// For agents.
+
+struct McpArguments {
+  std::string path = ".";              ///< in a mount or a clone
+  std::optional<std::string> project;  ///< instead: a clone of this project in the state directory
+  std::optional<std::string> agent;
+  bool read_only = false;
+};
+Result<ExitCode> serve_mcp(CommandContext& context, const McpArguments& arguments);
+
 // Reading without a mount.
 
 struct ListArguments {

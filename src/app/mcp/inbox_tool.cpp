@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <chrono>
+
+#include "app/conversation.h"
+#include "app/json_fields.h"
+#include "app/mcp/answers.h"
+#include "app/mcp/talking.h"
+#include "app/record_reading.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr std::size_t kMostItems = 20;
+constexpr std::uint32_t kLongestInboxWait = 3'600;     // seconds
+constexpr std::chrono::milliseconds kOneWait{10'000};  // then names are looked up again
+
+bool is_new(const InboxSource::Entry& entry) { return !entry.is_seen; }
+
+}  // namespace
+
+Status InboxTool::open() {
+  PLAYFS_TRY([[maybe_unused]] const FoundWork* found, workplace_.enter(lane_));
+  if (inbox_) return {};
+  PLAYFS_TRY(inbox_, find_inbox(lane_.context(), std::nullopt, true));
+  return {};
+}
+
+/// What the client names may be anything, so only entries there are count.
+Status InboxTool::mark(const std::vector<std::string>& seen) {
+  if (seen.empty()) return {};
+  PLAYFS_TRY(const auto entries, inbox_->source->entries(false));
+  for (const InboxSource::Entry& entry : entries) {
+    if (std::find(seen.begin(), seen.end(), entry.id) == seen.end()) continue;
+    PLAYFS_TRY([[maybe_unused]] const bool is_ours, inbox_->source->claim(entry));
+  }
+  return {};
+}
+
+std::string InboxTool::shown(const InboxItem& item) {
+  Output& out = lane_.context().out;
+  const JsonObject& fields = item.record.fields;
+  if (item.is_mail) {
+    out.line("");
+    out.line("The steward answered · " + safe(item.record.updated_at) + " · " + safe(item.record.id));
+    print_text(out, text_of(fields, "owner_reply"));
+  } else {
+    print_message(out, item.record, {});
+  }
+  const std::string thread = safe(text_of(fields, "thread"));
+  out.line((item.is_mail ? "  to your mail | " : "  in thread " + thread + " | ") + safe(item.title) +
+           (item.entry.is_seen ? "  (seen)" : ""));
+  return lane_.take_output();
+}
+
+mcp::Answer InboxTool::read(const JsonObject& arguments, mcp::Call& call) {
+  auto answer = look(arguments, call);
+  static_cast<void>(lane_.take_notes());
+  if (answer) return std::move(*answer);
+  inbox_.reset();  // whatever was wrong with it, the next call begins anew
+  return failed(answer.error());
+}
+
+Result<mcp::Answer> InboxTool::look(const JsonObject& arguments, mcp::Call& call) {
+  PLAYFS_CHECK(check_arguments(arguments, {"wait_seconds", "seen", "all"}));
+  PLAYFS_TRY(const auto wait, number_argument(arguments, "wait_seconds"));
+  PLAYFS_TRY(const auto seen, texts_argument(arguments, "seen"));
+  PLAYFS_TRY(const bool is_all, flag_argument(arguments, "all"));
+  PLAYFS_CHECK(open());
+  InboxSource& source = *inbox_->source;
+  PLAYFS_CHECK(mark(seen));
+  call.limit(std::chrono::seconds(std::min(wait.value_or(0), kLongestInboxWait)));
+  std::vector<InboxSource::Entry> entries;
+  for (;;) {
+    PLAYFS_TRY(entries, source.entries(is_all));
+    if (std::any_of(entries.begin(), entries.end(), is_new) || call.is_over()) break;
+    source.wait(std::min<std::chrono::milliseconds>(kOneWait, std::chrono::seconds(*wait)));
+  }
+  // The oldest of the new ones, so that the others come once these are marked; of all, the newest.
+  const std::size_t more = entries.size() - std::min(entries.size(), kMostItems);
+  if (more > 0 && is_all) entries.erase(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(more));
+  entries.resize(std::min(entries.size(), kMostItems));
+  std::string text;
+  static_cast<void>(lane_.take_output());
+  for (const InboxSource::Entry& entry : entries) {
+    auto item = read_item(source, entry);
+    if (!item && item.error().code == ErrorCode::not_found) continue;  // another reader has marked it
+    if (!item) return fail(item.error());
+    text += shown(*item);
+  }
+  if (text.empty()) return answered({"Nothing is new for " + safe(inbox_->agent) + "."}, "inbox with wait_seconds");
+  if (more > 0) text += "\n(" + std::to_string(more) + (is_all ? " older ones" : " more") + " not shown)\n";
+  return answered({std::move(text)}, "answer with talk (thread, reply_to); then inbox with seen=[their ids]");
+}
+
+}  // namespace playfs::app
