@@ -20,7 +20,8 @@ constexpr const char* kOverview =
   playfs mount DIR                  mount the local playground (or: playfs mount https://host DIR)
   playfs init NAME                  create a project
   playfs import DIR                 publish a plain directory as a project
-  playfs clone PROJECT DIR          a work tree without a mount; playfs mcp serves one to an agent harness
+  playfs clone PROJECT DIR          a work tree without a mount
+  playfs mcp [DIR]                  serve a work tree to an agent harness (Model Context Protocol)
   playfs status | diff | log        what has changed in the work tree you are in
   playfs commit -m MESSAGE          publish it
   playfs update | merge REV         bring in what others have published

@@ -41,6 +41,9 @@ Result<std::unique_ptr<const FoundWork>> Workplace::find(Lane& lane) const {
     found->place = *given_;
   } else {
     PLAYFS_TRY(found->place, own_clone(lane.context()));
+    // Commands printed how to go on in a shell.
+    static_cast<void>(lane.take_output());
+    static_cast<void>(lane.take_notes());
   }
   PLAYFS_TRY(WorkFiles files, WorkFiles::open(found->place.work));
   found->files = std::make_unique<const WorkFiles>(std::move(files));
