@@ -87,7 +87,7 @@ class Sessions(Mcp):
         (self.work / 'ok').write_text('ok')
         for path in ('../secret/key', str(secret / 'key'), 'key', 'keys/key', 'ok/../../secret/key', '.playfs/clone.json',
                      '.git/config', 'a\0b', 'x' * 300, '..', '', 'a/./../..'):
-            self.assertNotIn('"', client.fail('read', path=path)[:8])
+            client.fail('read', path=path)
             for arguments in ({'content': 'x'}, {'old': 'secret', 'new': 'x'}, {'delete': True}):
                 if path != 'key' or 'delete' not in arguments:
                     client.fail('write', path=path, **arguments)
