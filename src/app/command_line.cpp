@@ -44,17 +44,13 @@ SRC is https://host, http://host:port, local:NAME or local:/directory (a playgro
 Exit codes: 0 done, 1 failed, 2 usage, 3 published as a branch or conflicts left, 4 rate-limited and pending,
 5 not found, 6 forbidden or not signed in, 7 service unreachable, 32 mount failed (as mount.playfs).)";
 
-bool is_source(std::string_view text) {
-  return text.starts_with("local:") || text.starts_with("https://") || text.starts_with("http://");
-}
-
 /// Rewrites mount(8)'s ways of calling its helpers into `playfs mount …`; false for any other command line.
 ///   mount.playfs SRC DIR [-sfnv] [-o OPTIONS]     `mount -t playfs`
 ///   playfs SRC DIR [-o OPTIONS]                   `mount -t fuse.playfs`, by way of mount.fuse
 bool rewrite_mount_helper(std::vector<std::string>& argv) {
   std::string name = argv.empty() ? "" : argv[0].substr(argv[0].rfind('/') + 1);
   bool helper = name == "mount.playfs";
-  if (!helper && !(argv.size() >= 3 && is_source(argv[1]))) return false;
+  if (!helper && !(argv.size() >= 3 && runtime::is_source(argv[1]))) return false;
   std::vector<std::string> rewritten{"playfs", "mount"};
   for (std::size_t i = 1; i < argv.size(); ++i) {
     const std::string& word = argv[i];

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "app/json_fields.h"
 #include "base/fd.h"
 #include "runtime/probe.h"
+#include "runtime/source.h"
 
 namespace playfs::app {
 
@@ -64,7 +66,18 @@ Result<std::optional<MountedPlace>> find_in_clone(const std::string& path) {
   return std::optional(std::move(place));
 }
 
+bool may_be_ours(const runtime::MountEntry& mount) { return mount.type == kMountType || mount.type == "fuse"; }
+
 }  // namespace
+
+std::string source_of(const runtime::MountEntry& mount) {
+  const bool is_ours = mount.type == kMountType;
+  if (!may_be_ours(mount)) return {};
+  if (is_ours && (runtime::is_source(mount.source) || mount.root != "/")) return mount.source;
+  auto status = read_json_object(mount.mount_point + "/.playfs/status.json");
+  std::string told = status ? text_of(*status, "mount_source") : "";
+  return told.empty() && is_ours ? mount.source : told;
+}
 
 Result<std::vector<runtime::MountEntry>> read_mount_table() {
   PLAYFS_TRY(std::string text, read_file("/proc/self/mountinfo", 64 << 20));
@@ -73,8 +86,7 @@ Result<std::vector<runtime::MountEntry>> read_mount_table() {
 
 Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
   PLAYFS_TRY(auto table, read_mount_table());
-  if (std::none_of(table.begin(), table.end(), [](const auto& entry) { return entry.type == kMountType; }))
-    return std::optional<MountedPlace>();
+  if (std::none_of(table.begin(), table.end(), may_be_ours)) return std::optional<MountedPlace>();
   auto looked = runtime::look_at(path);
   if (looked.state == runtime::Probe::State::silent) return runtime::silence_of(path);
   if (runtime::leads_up(looked.real))
@@ -82,9 +94,10 @@ Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
   MountedPlace place;
   place.path = std::move(looked.real);
   const runtime::MountEntry* mount = runtime::mount_holding(table, place.path);
-  if (mount == nullptr || mount->type != kMountType) return std::optional<MountedPlace>();
+  if (mount == nullptr || !may_be_ours(*mount)) return std::optional<MountedPlace>();
+  place.source = looked.state == runtime::Probe::State::answers ? source_of(*mount) : mount->source;
+  if (place.source.empty()) return std::optional<MountedPlace>();
   place.mount_point = mount->mount_point;
-  place.source = mount->source;
   find_project(place, *mount);
   return std::optional<MountedPlace>(std::move(place));
 }

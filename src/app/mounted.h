@@ -18,6 +18,10 @@ Result<std::vector<runtime::MountEntry>> read_mount_table();
 
 inline constexpr std::string_view kMountType = "fuse.playfs";
 
+/// What a mount of playfs shows, as in Source::text; "" if it is of another file system. Whoever mounts for us
+/// (/dev/fd/N) may call type and source as he likes, so a mount of type "fuse" is asked. REQUIRES: it answers.
+std::string source_of(const runtime::MountEntry& mount);
+
 /// A place inside a playfs mount, or inside a clone, whose root is then `mount_point` and `work`.
 struct MountedPlace {
   std::string mount_point;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdarg>
 #include <cstdio>
 #include <string_view>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/program_path.h"
 #include "base/text.h"
 #include "fuse/handshake.h"
 #include "fuse/inotify_watcher.h"
@@ -60,33 +63,51 @@ Status run_fusermount(const std::string& mountpoint, bool lazy) {
               "close the programs that use it (fuser -m " + mountpoint + " lists them) and try again");
 }
 
+bool has_fusermount() {
+  return access("/usr/bin/fusermount3", X_OK) == 0 || is_in_path("fusermount3");  // libfuse's order
+}
+
 Status why_no_mount(const MountOptions& options) {
   struct stat attributes {};
   if (stat(options.mountpoint.c_str(), &attributes) != 0) return fail(error_from_errno(errno, options.mountpoint));
   if (!S_ISDIR(attributes.st_mode)) return fail(ErrorCode::not_a_directory, options.mountpoint + " is not a directory");
-  if (access("/dev/fuse", F_OK) != 0)
-    return fail(
-        ErrorCode::not_supported, "/dev/fuse is missing: this system or sandbox has no FUSE",
-        "load the fuse module (modprobe fuse), or start the container with --device /dev/fuse --cap-add SYS_ADMIN");
-  if (access("/dev/fuse", R_OK | W_OK) != 0)
-    return fail(ErrorCode::permission_denied, "no permission to open /dev/fuse");
   if (options.allow_other && geteuid() != 0)
     return fail(ErrorCode::permission_denied, "mounting " + options.mountpoint + " failed",
                 "allow_other needs the line user_allow_other in /etc/fuse.conf");
-  return fail(ErrorCode::io, "mounting " + options.mountpoint + " failed",
-              geteuid() == 0 ? "" : "install fusermount3 (package fuse3), and mount at a directory that you own");
+  const std::string refused = "mounting at " + options.mountpoint + " was refused: ";
+  constexpr const char* cure = "start the container with --device /dev/fuse --cap-add SYS_ADMIN";
+  if (geteuid() == 0) return fail(ErrorCode::not_permitted, refused + "this container's root may not mount", cure);
+  if (!has_fusermount())
+    return fail(ErrorCode::not_permitted, refused + "only root may mount, and fusermount3 is missing",
+                "install fusermount3 (package fuse3)");
+  if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+    return fail(ErrorCode::not_permitted,
+                refused + "only root may mount, and no_new_privs keeps fusermount3 from becoming root", cure);
+  return fail(ErrorCode::not_permitted, refused + "fusermount3 could not do it",
+              "mount at a directory that you own; where that does not help, " + std::string(cure));
 }
 
 }  // namespace
 
+std::optional<int> passed_device(const std::string& mountpoint) {
+  constexpr std::string_view folder = "/dev/fd/";
+  if (!mountpoint.starts_with(folder)) return std::nullopt;
+  int number = -1;
+  const char* const end = mountpoint.data() + mountpoint.size();
+  const auto read = std::from_chars(mountpoint.data() + folder.size(), end, number);
+  return read.ec == std::errc() && read.ptr == end && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
 Status unmount(const std::string& mountpoint, bool lazy) {
-  if (geteuid() != 0) return run_fusermount(mountpoint, lazy);
   if (umount2(mountpoint.c_str(), UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0) return {};
+  // Others than root may unmount in a namespace of their own.
+  if (errno == EPERM && geteuid() != 0) return run_fusermount(mountpoint, lazy);
   return fail(error_from_errno(errno, "unmount " + mountpoint));
 }
 
 struct Session::State final : vfs::KernelNotifier {
-  State(vfs::FileSystem& file_system, std::string where) : context(file_system), mountpoint(std::move(where)) {}
+  State(vfs::FileSystem& file_system, std::string where)
+      : context(file_system), mountpoint(std::move(where)), is_passed(passed_device(mountpoint).has_value()) {}
 
   // The kernel need not know the node that changed, so ENOENT is not an error here.
   void entry_changed(vfs::NodeId parent, const std::string& name) override {
@@ -103,6 +124,7 @@ struct Session::State final : vfs::KernelNotifier {
 
   SessionContext context;
   std::string mountpoint;
+  const bool is_passed;  ///< somebody else mounted it, and will unmount it
   fuse_session* session = nullptr;
   std::atomic<bool> stopping = false;
   std::atomic<bool> detached = false;
@@ -142,7 +164,9 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
   std::unique_ptr<Session> session(new Session(std::move(state)));
   session->state_->context.request_limit_s = request_limit_of_kernel();
   PLAYFS_CHECK(complete_handshake(session->state_->session));
-  auto watcher = InotifyWatcher::start(options.mountpoint);
+  const std::string& seen_at = session->state_->is_passed ? options.seen_at : options.mountpoint;
+  Result<std::shared_ptr<InotifyWatcher>> watcher = fail(ErrorCode::not_found, "this mount cannot be seen from here");
+  if (!seen_at.empty()) watcher = InotifyWatcher::start(seen_at);
   if (watcher) session->state_->watcher = std::move(*watcher);
   else log_warning(watcher.error().message + "; requests in control files end at a pause instead of at the close");
   return session;
@@ -163,7 +187,7 @@ Session::~Session() {
 
 bool Session::was_aborted(const State& state) {
   struct statfs usage {};
-  return !state.stopping && statfs(state.mountpoint.c_str(), &usage) != 0 && errno == ENOTCONN;
+  return !state.stopping && !state.is_passed && statfs(state.mountpoint.c_str(), &usage) != 0 && errno == ENOTCONN;
 }
 
 Status Session::run() {
@@ -190,7 +214,9 @@ Status Session::run() {
 void Session::stop() {
   if (state_->stopping.exchange(true)) return;
   // A clean unmount ends the loop's read. A mount in use is detached; its users get errors once this process ends.
-  if (!unmount(state_->mountpoint, false)) {
+  if (state_->is_passed) {
+    fuse_session_exit(state_->session);
+  } else if (!unmount(state_->mountpoint, false)) {
     auto detached = unmount(state_->mountpoint, true);
     state_->detached = detached.has_value();
     if (!detached) log_warning(detached.error().message);

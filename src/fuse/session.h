@@ -17,8 +17,9 @@
 namespace playfs::fuse {
 
 struct MountOptions {
-  std::string mountpoint;
-  std::string source;  ///< what mount(8) and df show
+  std::string mountpoint;    ///< a directory, or "/dev/fd/N": an open /dev/fuse that somebody else has mounted
+  std::string seen_at = {};  ///< where the mount of "/dev/fd/N" can be seen from here, if it can
+  std::string source;        ///< what mount(8) and df show
   bool allow_other = false;
   bool read_only = false;
   bool no_exec = false;
@@ -29,7 +30,8 @@ struct MountOptions {
 class Session {
  public:
   /// On return the mount exists, and its requests wait for run(). `file_system` must outlive the session. Errors say
-  /// what to do: no /dev/fuse, no fusermount3, no such directory, allow_other not permitted.
+  /// what to do: no such directory, allow_other not permitted; not_permitted if nothing can be mounted by this user.
+  /// Takes over the descriptor of "/dev/fd/N"; whoever mounted it also unmounts.
   static Result<std::unique_ptr<Session>> mount(vfs::FileSystem& file_system, const MountOptions& options);
   /// Unmounts if still mounted. REQUIRES: run() is not running, and nobody uses notifier() any more.
   ~Session();
@@ -64,8 +66,11 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
-/// Unmounts a mount of any process: umount(2) as root, fusermount3 otherwise. `lazy` detaches one that is in use or
-/// dead.
+/// N of the mount point "/dev/fd/N".
+std::optional<int> passed_device(const std::string& mountpoint);
+
+/// Unmounts a mount of any process: by umount(2) if this process may, by fusermount3 otherwise. `lazy` detaches one
+/// that is in use or dead.
 Status unmount(const std::string& mountpoint, bool lazy);
 
 }  // namespace playfs::fuse

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "runtime/descriptors.h"
 
@@ -65,7 +66,7 @@ void StartReport::failed(const Error& error) {
   line_ = UniqueFd();
 }
 
-Result<std::optional<StartReport>> go_to_background() {
+Result<Background> go_to_background(std::vector<int> kept) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail(error_from_errno(errno, "pipe"));
   UniqueFd reading(ends[0]), writing(ends[1]);
@@ -74,15 +75,16 @@ Result<std::optional<StartReport>> go_to_background() {
   if (child > 0) {
     writing = UniqueFd();
     PLAYFS_CHECK(await_child(std::move(reading), child));
-    return std::optional<StartReport>();
+    return Background{{}, child};
   }
   reading = UniqueFd();
-  close_inherited_descriptors(writing.get());
+  kept.push_back(writing.get());
+  close_inherited_descriptors(std::move(kept));
   setsid();
   if (chdir("/") != 0) return fail(error_from_errno(errno, "chdir /"));
   UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (nothing) dup2(nothing.get(), 0);
-  return std::optional<StartReport>(StartReport(std::move(writing)));
+  return Background{StartReport(std::move(writing)), 0};
 }
 
 }  // namespace playfs::runtime

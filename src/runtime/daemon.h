@@ -1,8 +1,11 @@
 // Daemonizing: the command returns once the daemon reports that it is ready, or why it is not.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -21,9 +24,13 @@ class StartReport {
   UniqueFd line_;
 };
 
-/// Forks. Returns, in the child, which has its own session and only the standard streams open, its StartReport; in the
-/// parent, nullopt once the child is ready, or the child's error.
-/// REQUIRES: no other thread is running, and the child needs no open descriptor.
-Result<std::optional<StartReport>> go_to_background();
+struct Background {
+  std::optional<StartReport> report = {};  ///< in the daemon
+  pid_t daemon = 0;                        ///< in the command
+};
+
+/// Forks. Returns in the child, which has its own session and only the standard streams and `kept` open; and in the
+/// parent once the child is ready, or with the child's error. REQUIRES: no other thread is running.
+Result<Background> go_to_background(std::vector<int> kept = {});
 
 }  // namespace playfs::runtime

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 
 namespace playfs::runtime {
@@ -23,15 +25,16 @@ void hold_standard_streams() {
   }
 }
 
-void close_inherited_descriptors(int kept) {
-  const auto first = static_cast<unsigned>(STDERR_FILENO + 1);
-  if (kept < 0) {
-    close_range(first, ~0U, 0);
-    return;
+void close_inherited_descriptors(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  auto first = static_cast<unsigned>(STDERR_FILENO + 1);
+  for (const int fd : kept) {
+    const auto own = static_cast<unsigned>(fd);
+    if (fd < 0 || own < first) continue;
+    if (own > first) close_range(first, own - 1, 0);
+    first = own + 1;
   }
-  const auto own = static_cast<unsigned>(kept);
-  if (own > first) close_range(first, own - 1, 0);
-  close_range(own + 1, ~0U, 0);
+  close_range(first, ~0U, 0);
 }
 
 }  // namespace playfs::runtime

@@ -1,6 +1,8 @@
 // The descriptors of this process: their limit, and cleaning up those inherited from its parent.
 #pragma once
 
+#include <vector>
+
 namespace playfs::runtime {
 
 /// Raises the soft limit to the hard one: the usual 1,024 is meant for programs that use select(2). For processes that
@@ -13,6 +15,6 @@ void hold_standard_streams();
 
 /// Closes everything above stderr except `kept`, so that a daemon holds no flock(1) lock or pipe of its shell's.
 /// REQUIRES: this process opened nothing there itself.
-void close_inherited_descriptors(int kept = -1);
+void close_inherited_descriptors(std::vector<int> kept = {});
 
 }  // namespace playfs::runtime

@@ -130,4 +130,8 @@ Result<Source> parse_source(std::string_view text, std::optional<std::string> ba
   return source;
 }
 
+bool is_source(std::string_view text) {
+  return text.starts_with("local:") || text.starts_with("https://") || text.starts_with("http://");
+}
+
 }  // namespace playfs::runtime

@@ -31,6 +31,9 @@ struct Source {
 Result<Source> parse_source(std::string_view text, std::optional<std::string> base_path, const Places& places,
                             const Io& io);
 
+/// Whether a word can only be a SRC.
+bool is_source(std::string_view text);
+
 inline constexpr std::string_view kDefaultSource = "local:default";
 
 }  // namespace playfs::runtime

@@ -25,11 +25,15 @@ constexpr std::chrono::milliseconds kPatienceWithDaemon{30'000};
 
 /// The mount at exactly this path. A mount that does not answer cannot identify itself, so the path's text decides,
 /// after resolving its parent's links if that answers.
-Result<runtime::MountEntry> mount_at(const std::string& path, const std::string& real) {
+Result<runtime::MountEntry> mount_at(const std::string& path, const runtime::Probe::Answer& looked) {
+  const std::string& real = looked.real;
   PLAYFS_TRY(auto table, read_mount_table());
   const runtime::MountEntry* mount = runtime::mount_holding(table, real);
-  if (mount != nullptr && mount->type == kMountType && mount->mount_point == real) return *mount;
-  if (mount != nullptr && mount->type == kMountType)
+  const bool is_ours =
+      mount != nullptr &&
+      (mount->type == kMountType || (looked.state == runtime::Probe::State::answers && !source_of(*mount).empty()));
+  if (is_ours && mount->mount_point == real) return *mount;
+  if (is_ours)
     return fail(ErrorCode::not_found, path + " is inside a mount, but is not its mount point",
                 "playfs umount " + shell_word(mount->mount_point));
   return fail(ErrorCode::not_found, "no playfs mount at " + path, "findmnt -t " + std::string(kMountType));
@@ -58,7 +62,7 @@ bool wait_for_end(const UniqueFd& process) {
 Result<ExitCode> umount(CommandContext& context, const UmountArguments& arguments) {
   const std::string directory = context.io.absolute(arguments.directory);
   const auto looked = runtime::look_at(directory);
-  PLAYFS_TRY(runtime::MountEntry mount, mount_at(directory, looked.real));
+  PLAYFS_TRY(runtime::MountEntry mount, mount_at(directory, looked));
   const bool answers = looked.state == runtime::Probe::State::answers,
              dead = looked.state == runtime::Probe::State::dead;
   if (arguments.wait && answers) wait_for_publications(context, mount.mount_point);
