@@ -22,6 +22,7 @@ constexpr const char* kOverview =
   playfs import DIR                 publish a plain directory as a project
   playfs clone PROJECT DIR          a work tree without a mount
   playfs mcp [DIR]                  serve a work tree to an agent harness (Model Context Protocol)
+  playfs run PROJECT -- COMMAND     run a command in a work tree mounted for it alone
   playfs status | diff | log        what has changed in the work tree you are in
   playfs commit -m MESSAGE          publish it
   playfs update | merge REV         bring in what others have published
@@ -194,6 +195,38 @@ class Parser {
         ->take_all();
     mount_command->add_flag("-f,--foreground", m->foreground, "Stay in the foreground until unmounted");
     mount_command->add_flag("--fake", m->fake, "Check everything, but mount nothing");
+
+    std::shared_ptr<RunArguments> r;
+    auto* run = command(
+        "run", "Run a command in a project's work tree, mounted for that command alone",
+        "  playfs run demo -- make test\n"
+        "  playfs run demo --commit -m 'Format' -- clang-format -i src/*.c\n"
+        "  playfs run demo -- bash\n"
+        "  playfs run demo --read-only -- grep -r TODO .\n"
+        "\n"
+        "Needs /dev/fuse and user namespaces, but neither root nor fusermount3. The work tree is mounted at\n"
+        "$XDG_STATE_HOME/playfs/run/PROJECT, the same place each time, and only COMMAND and what it starts see\n"
+        "it there. COMMAND begins in it; PLAYFS_MOUNT names it. playfs status, commit and the others work in\n"
+        "it, and its other files are in .playfs/project. It belongs to COMMAND's user; in a user namespace,\n"
+        "files of other users outside of it show 'nobody' as owner, and sudo does not work.\n"
+        "\n"
+        "When COMMAND ends, the work tree is unmounted; what COMMAND left running in the background loses it.\n"
+        "Staged changes are kept for the next run or mount. Where user namespaces are refused, fusermount3\n"
+        "mounts it at the same place, where this user's other processes see it too.\n"
+        "\n"
+        "Exit code: COMMAND's own; 128+N after signal N; 126 or 127 if it cannot be run or found. With\n"
+        "--commit, that of playfs commit if COMMAND succeeds. Signals, terminal and standard streams are\n"
+        "COMMAND's own; with --json, one document follows its output.",
+        run_command, r);
+    run->add_option("PROJECT", r->project, "Its id or name")->required();
+    run->add_option("COMMAND", r->command, "The command and its arguments, after --")->required();
+    auto* to_commit = run->add_flag("--commit", r->commit, "Publish what is staged, if COMMAND succeeds");
+    auto* message = run->add_option("-m,--message", r->message, "What has changed, and why")
+                        ->type_name("MESSAGE")
+                        ->needs(to_commit);
+    to_commit->needs(message);
+    run->add_option("--agent", r->agent, "The author's handle")->type_name("HANDLE");
+    run->add_flag("--read-only", r->read_only, "Mount it read-only")->excludes(to_commit);
 
     std::shared_ptr<UmountArguments> u;
     auto* umount_command = command("umount", "Unmount; staged changes stay staged",

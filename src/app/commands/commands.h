@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/command_context.h"
@@ -31,6 +32,17 @@ struct UmountArguments {
   bool wait = false;
 };
 Result<ExitCode> umount(CommandContext& context, const UmountArguments& arguments);
+
+struct RunArguments {
+  std::string project;               ///< its id or name
+  std::vector<std::string> command;  ///< with its arguments
+  bool commit = false;               ///< if the command succeeds
+  std::string message;               ///< of the commit
+  std::optional<std::string> agent;
+  bool read_only = false;
+};
+/// Returns the command's own exit code, unless something of ours failed.
+Result<ExitCode> run_command(CommandContext& context, const RunArguments& arguments);
 
 struct ServeArguments {
   std::vector<std::string> words;  ///< "backup FILE", "copy FROM TO", …, or nothing
@@ -90,6 +102,10 @@ struct CommitArguments {
   bool cancel = false;  ///< instead: cancels what is being published
 };
 Result<ExitCode> commit(CommandContext& context, const CommitArguments& arguments);
+/// For a command that has used stdout itself, and ends the mount afterwards: only messages, and the outcome or the
+/// error in `document`. `after_branch`: what to type if it became a branch.
+Result<ExitCode> commit_after_run(CommandContext& context, const CommitArguments& arguments,
+                                  std::string_view after_branch, JsonObject& document);
 
 struct DiscardArguments {
   std::vector<std::string> paths;  ///< none: the working directory

@@ -128,7 +128,32 @@ std::uint32_t conflicts_left(WorkTreeAccess& tree) {
   return status ? status->conflicts : 0;
 }
 
+ExitCode code_for_refused(WorkTreeAccess& tree, const Error& error) {
+  const bool is_conflict = error.code == ErrorCode::busy && conflicts_left(tree) > 0;
+  return is_conflict ? ExitCode::branched : exit_code_for(error.code);
+}
+
+/// For files that were edited while their commit was merged with other people's changes to them.
+ExitCode tell_new_conflicts(Output& out, WorkTreeAccess& tree, publish::Outcome outcome) {
+  const bool is_on_head = outcome == publish::Outcome::published || outcome == publish::Outcome::merged;
+  return is_on_head ? tell_conflicts(out, conflicts_left(tree)) : exit_code_for(outcome);
+}
+
 }  // namespace
+
+Result<ExitCode> commit_after_run(CommandContext& context, const CommitArguments& arguments,
+                                  std::string_view after_branch, JsonObject& document) {
+  PLAYFS_TRY(auto tree, open_work_tree(context, context.io.absolute(arguments.path), "commit"));
+  const auto result = publish(context, *tree, request_of(context, *tree, arguments));
+  if (!result) {
+    document.append("error", vfs::error_json(result.error()));
+    if (!context.out.json()) context.out.error(result.error());
+    return code_for_refused(*tree, result.error());
+  }
+  tell_commit(context.out, *result, after_branch, false);
+  document = commit_document(*result);
+  return tell_new_conflicts(context.out, *tree, result->outcome);
+}
 
 Result<ExitCode> commit(CommandContext& context, const CommitArguments& arguments) {
   PLAYFS_TRY(auto opened, open_work_tree(context, context.io.absolute(arguments.path), "commit"));
@@ -137,8 +162,8 @@ Result<ExitCode> commit(CommandContext& context, const CommitArguments& argument
   PLAYFS_CHECK(check_takes_all(tree, arguments.path));
   auto published = publish(context, tree, request_of(context, tree, arguments));
   if (!published) {
-    ExitCode code = context.out.error(published.error());
-    return published.error().code == ErrorCode::busy && conflicts_left(tree) > 0 ? ExitCode::branched : code;
+    context.out.error(published.error());
+    return code_for_refused(tree, published.error());
   }
   const publish::CommitResult& result = *published;
   const JsonObject full = result.outcome == publish::Outcome::planned ? tree.details(result) : JsonObject();
@@ -152,11 +177,7 @@ Result<ExitCode> commit(CommandContext& context, const CommitArguments& argument
       context.out.note("It is one of " + std::to_string(status->queued) +
                        " queued behind another commit; each publishes what is staged when its turn comes.");
   }
-  ExitCode code = exit_code_for(result.outcome);
-  if (result.outcome == publish::Outcome::published || result.outcome == publish::Outcome::merged) {
-    // For files that were edited while their commit was merged with other people's changes to them.
-    code = tell_conflicts(context.out, conflicts_left(tree));
-  }
+  const ExitCode code = tell_new_conflicts(context.out, tree, result.outcome);
   JsonObject document{{"project", tree.place().project}, {"tx", result.tx}};
   for (const auto& [name, value] : commit_document(result)) document.append(name, value);
   if (const Json* plan = full.find("plan")) {

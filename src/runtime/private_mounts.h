@@ -1,0 +1,16 @@
+// A process that may mount, whoever runs it: in a mount namespace of its own, which it gets in a user namespace where
+// it has no other right to one. What is mounted there is seen by this process and by those that it starts, and is gone
+// with the last of them.
+#pragma once
+
+#include "base/result.h"
+
+namespace playfs::runtime {
+
+/// Moves this process into a mount namespace of its own. Users and groups stay the same; in a user namespace, only this
+/// user's and group's are known, and programs that this process executes have no rights that it did not have before.
+/// Fails, changing nothing, where the kernel, a chroot or a container refuses that: not_permitted, with the reason and
+/// the cure. REQUIRES: no other thread is running.
+Status separate_mounts();
+
+}  // namespace playfs::runtime
