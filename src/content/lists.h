@@ -107,8 +107,8 @@ class Lists {
     ListPtr shown;                    ///< both together
     std::optional<SteadyTime> asked_at;
     std::optional<SteadyTime> lacking_since;  ///< since then, each reading has lacked known records
-    std::string behind;   ///< cursor of the first page not read by the update
-    std::string further;  ///< cursor of the next page to check for names; empty: `behind`
+    std::string behind;                       ///< cursor of the first page not read by the update
+    std::string further;                      ///< cursor of the next page to check for names; empty: `behind`
     std::optional<SteadyTime> looked_further;
     bool is_looking_further = false;
     bool is_cut = false;       ///< older records exist, but did not fit
