@@ -200,7 +200,7 @@ class Parser {
     auto* run = command(
         "run", "Run a command in a project's work tree, mounted for that command alone",
         "  playfs run demo -- make test\n"
-        "  playfs run demo --commit -m 'Format' -- clang-format -i src/*.c\n"
+        "  playfs run demo --commit -m 'Format' -- clang-format -i src/main.c\n"
         "  playfs run demo -- bash\n"
         "  playfs run demo --read-only -- grep -r TODO .\n"
         "\n"
