@@ -6,6 +6,7 @@
 #include "vfs/control/control_text.h"
 #include "vfs/control/request_file.h"
 #include "vfs/control/request_journal.h"
+#include "vfs/control/resumed_requests.h"
 #include "vfs/listings.h"
 #include "vfs/projects_in_use.h"
 #include "vfs/published/list_fetches.h"
@@ -47,6 +48,7 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       listings_(std::make_unique<Listings>(*this)),
       requests_(std::make_unique<RequestsUnderWay>()),
       journal_(std::make_unique<RequestJournal>(options_.state_directory + kJournal, clock, random)),
+      resumed_(std::make_unique<ResumedRequests>(*this)),
       works_(std::make_unique<WorkTrees>(*this)),
       inbox_(site, options_.agent, options_.state_directory + content::kInboxState),
       inbox_marks_(options_.state_directory + content::kInboxState, options_.agent),

@@ -35,6 +35,7 @@ class Listings;
 class ProjectsInUse;
 class RequestJournal;
 class RequestsUnderWay;
+class ResumedRequests;
 class WorkTrees;
 
 class Mount {
@@ -65,6 +66,7 @@ class Mount {
   content::InboxMarks& inbox_marks() { return inbox_marks_; }
   RequestsUnderWay& requests() { return *requests_; }
   RequestJournal& journal() { return *journal_; }
+  ResumedRequests& resumed() { return *resumed_; }
   const std::shared_ptr<Gate>& gate() { return gate_; }
   WallTime started() const { return started_; }
   /// How long a kernel operation may wait, from now on.
@@ -123,6 +125,7 @@ class Mount {
   std::unique_ptr<Listings> listings_;
   std::unique_ptr<RequestsUnderWay> requests_;
   std::unique_ptr<RequestJournal> journal_;
+  std::unique_ptr<ResumedRequests> resumed_;
   std::unique_ptr<WorkTrees> works_;
   content::Inbox inbox_;
   content::InboxMarks inbox_marks_;

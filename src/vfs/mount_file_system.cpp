@@ -4,7 +4,7 @@
 
 #include "vfs/attempt_driver.h"
 #include "vfs/control/request_file.h"
-#include "vfs/control/requests.h"
+#include "vfs/control/resumed_requests.h"
 #include "vfs/directories/root.h"
 #include "vfs/mount.h"
 #include "vfs/work/work_tree.h"
@@ -161,7 +161,8 @@ void MountFileSystem::set_close_watcher(std::shared_ptr<CloseWatcher> watcher) {
 
 void MountFileSystem::resume() {
   mount_->works().resume();
-  resume_requests(*mount_);
+  if (mount_->options().read_only) return;
+  mount_->disk().post(Gate::guard(mount_->gate(), [mount = mount_.get()] { mount->resumed().find(); }));
 }
 
 void MountFileSystem::lookup(const Caller& caller, NodeId parent, std::string_view name, Reply<Entry> reply) {

@@ -3,9 +3,11 @@
 import errno
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import fixture
@@ -155,7 +157,8 @@ class Forms(Conversation):
 
         def outcome(fate):
             self.proxy.fate = lambda request: fate if request.startswith('POST') else None
-            reply.write_text('hello')
+            with self.assertRaises(OSError):
+                reply.write_text('{"body": "hello"}')
             return json.loads(reply.read_text())['error']
 
         lost = outcome('lose reply')
@@ -266,6 +269,71 @@ class InOrder(Conversation):
         self.eventually(lambda: len(self.api.all('messages')) == len(sent), 'all arrive')
         self.assertEqual(self.bodies(), sent)
 
+    def test_what_is_written_after_a_crash_waits_for_what_it_left(self):
+        reply = self.top / 'threads' / self.thread() / 'reply'
+        self.proxy.set_hanging('messages')
+        reply.write_text('first')
+        self.eventually(self.proxy.hung, 'the first is under way')
+        self.ann.kill()
+        self.ann.end()
+        top = self.mount(self.proxy.url, options=self.options).directory
+        self.eventually(self.proxy.hung, 'it is sent again')
+        (top / reply.relative_to(self.top)).write_text('second')
+        self.proxy.set_hanging(None)
+        self.eventually(lambda: len(self.api.all('messages')) == 2, 'both arrive')
+        self.assertEqual(self.bodies(), ['first', 'second'])
+
+
+@fixture.needs_fuse
+class Interrupted(Conversation):
+    """A signal ends the wait for an outcome, not the request."""
+
+    SCRIPT = """
+import signal, sys
+signal.signal(signal.SIGUSR1, lambda *_: print('signal', flush=True))
+with open(sys.argv[1], 'w') as file:
+    file.write('{"body": "only once"}')
+"""
+
+    def writer(self, reply):
+        self.proxy.set_hanging('messages')
+        writer = subprocess.Popen([sys.executable, '-c', self.SCRIPT, str(reply)], stdout=subprocess.PIPE)
+        self.addCleanup(writer.stdout.close)
+        self.addCleanup(writer.wait, fixture.COMMAND_LIMIT)
+        self.eventually(self.proxy.hung, 'the request is under way')
+        return writer
+
+    def messages(self):
+        return [fixture.fields(each)['body'] for each in self.api.all('messages')]
+
+    def test_a_library_that_repeats_the_write_gets_the_outcome(self):
+        writer = self.writer(self.top / 'threads' / self.thread() / 'reply')
+        for _ in range(2):
+            writer.send_signal(signal.SIGUSR1)
+            self.assertEqual(writer.stdout.readline(), b'signal\n')
+        self.proxy.set_hanging(None)
+        self.assertEqual(writer.wait(fixture.COMMAND_LIMIT), 0)
+        self.assertEqual(self.messages(), ['only once'])
+
+    def test_who_ends_a_writer_and_writes_the_same_sends_it_once(self):
+        for name, is_answered in (('before the answer', False), ('after it', True)):
+            with self.subTest(name):
+                reply, before = self.top / 'threads' / self.thread(name) / 'reply', len(self.messages())
+                writer = self.writer(reply)
+                writer.kill()
+                writer.wait(fixture.COMMAND_LIMIT)
+                if is_answered:
+                    self.proxy.set_hanging(None)
+                    self.eventually(lambda before=before: len(self.messages()) > before, 'it arrives')
+                again = subprocess.Popen([sys.executable, '-c', self.SCRIPT, str(reply)])
+                self.addCleanup(again.wait, fixture.COMMAND_LIMIT)
+                time.sleep(0.5)
+                self.proxy.set_hanging(None)
+                self.assertEqual(again.wait(fixture.COMMAND_LIMIT), 0)
+                self.assertEqual(len(self.messages()), before + 1)
+                self.echo('{"body": "only once"}', reply)
+                self.assertEqual(len(self.messages()), before + 2, 'that one was answered: this is another')
+
 
 @fixture.needs_fuse
 class OneKey(Conversation):
@@ -374,6 +442,45 @@ class OneKey(Conversation):
         self.tells('its journal is damaged; what is left of it is in', '/unsent/damaged')
         (kept,) = (self.home / 'ann/state').rglob('=requests/unsent/damaged*')
         self.assertIn('half of it', kept.read_text())
+
+    def test_a_changed_journal_is_not_sent(self):
+        """Neither another text, nor the same under another key, which would make it twice."""
+        for damage in ('text', 'key'):
+            with self.subTest(damage):
+                before = len(self.api.all('messages'))
+                self.crash('We will pay 100 dollars', self.thread())
+                (journal,) = (self.home / 'ann/state').rglob('=requests/*.json')
+                text = journal.read_text()
+                at = text.index('100') if damage == 'text' else text.index('"key":"') + len('"key":"')
+                journal.write_text(text[:at] + ('9' if text[at] != '9' else '8') + text[at + 1:])
+                doctor = self.playfs('doctor', check=False).stdout
+                self.assertIn(str(journal), doctor)
+                self.proxy.set_hanging(None)
+                self.again()
+                self.tells('its journal is damaged')
+                self.assertEqual(list((self.home / 'ann/state').rglob('=requests/*.json')), [])
+                self.eventually(lambda before=before: len(self.api.all('messages')) > before, 'the first try arrives')
+                self.assertEqual(len(self.api.all('messages')), before + 1)
+                self.assertNotIn('900', json.dumps(self.api.all('messages')))
+
+    def test_who_repeats_through_another_mount_repeats_its_key(self):
+        reply = pathlib.Path('threads') / self.thread() / 'reply'
+        other = self.mount(self.proxy.url, options=self.options).directory
+        for text in 'plain', '{"body": "as JSON"}':
+            with self.subTest(text):
+                before = len(self.api.all('messages'))
+                self.proxy.fate = lambda request: 'lose reply' if request.startswith('POST') else None
+                try:
+                    (self.top / reply).write_text(text)
+                except OSError as problem:
+                    self.assertEqual(problem.errno, errno.EHOSTUNREACH)
+                self.assertIn('error', json.loads((self.top / reply).read_text()))
+                self.proxy.fate = lambda request: None
+                self.eventually(lambda text=text: self.echo(text, other / reply).get('id'), 'the service is back')
+                self.assertEqual(len(self.api.all('messages')), before + 1)
+                self.eventually(lambda: not list((self.home / 'ann/state').rglob('=requests/*.json')), 'all is settled')
+        self.echo('{"body": "as JSON"}', self.top / reply)
+        self.assertEqual(len(self.api.all('messages')), 3, 'that one was answered: this is another')
 
     def test_a_mount_leaves_another_ones_requests_alone(self):
         self.proxy.set_hanging('messages')

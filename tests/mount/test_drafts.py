@@ -11,8 +11,9 @@ import fixture
 import proxy
 
 
-@fixture.needs_fuse
-class Drafts(fixture.Fixture):
+class Written(fixture.Fixture):
+    """What ann writes to her mount of a service behind a proxy."""
+
     options = ('refresh=1',)
 
     def setUp(self):
@@ -37,6 +38,16 @@ class Drafts(fixture.Fixture):
     def errors(self):
         return [json.loads(line) for line in (self.ann.directory / '.playfs/errors.ndjson').read_text().splitlines()]
 
+    def status(self):
+        return json.loads((self.ann.directory / '.playfs/status.json').read_text())
+
+    def again_quietly(self):
+        self.ann.unmount()
+        self.ann = self.mount(self.proxy.url, options=self.options)
+
+
+@fixture.needs_fuse
+class Drafts(Written):
     def write_and_kill(self, path, pieces, wait=0.0, close=True):
         """All calls but the last have returned when the mount dies."""
         file = os.open(self.ann.directory / path, os.O_WRONLY | os.O_TRUNC)
@@ -93,12 +104,14 @@ class Drafts(fixture.Fixture):
         subprocess.run(['sh', '-ec', command], cwd=self.ann.directory, check=True, timeout=fixture.COMMAND_LIMIT)
         self.eventually(lambda: self.api.all('messages'), 'it is sent')
         self.assertEqual(fixture.fields(self.api.all('messages')[0])['body'], 'half a text, ü')
+        for _ in range(2):
+            self.again_quietly()
+            self.eventually(self.errors, 'each mount tells of it')
+            self.assertIn(str(kept), self.errors()[0]['message'])
+            self.assertEqual(self.status()['unsent'], [str(kept)])
+        kept.unlink()
         self.again_quietly()
-        self.assertEqual(self.errors(), [], 'it is told once')
-
-    def again_quietly(self):
-        self.ann.unmount()
-        self.ann = self.mount(self.proxy.url, options=self.options)
+        self.assertEqual((self.errors(), self.status()['unsent']), ([], []))
 
     def test_a_commit_loses_nothing(self):
         project = json.loads(self.playfs('init', 'mine', '--json', '--site', self.proxy.url).stdout)['project']
@@ -127,7 +140,9 @@ class Drafts(fixture.Fixture):
             json.loads(reply.read_text())
         (self.ann.directory / 'agents/new').write_text('bob')
         self.assertIn('id', json.loads((self.ann.directory / 'agents/new').read_text()))
-        (self.ann.directory / 'agents/new').write_text('bob')
+        with self.assertRaises(OSError):
+            (self.ann.directory / 'agents/new').write_text('{"handle": "bob"}')
+        (self.ann.directory / 'agents/new').write_text('\n')
         self.assertIn('error', json.loads((self.ann.directory / 'agents/new').read_text()))
         self.eventually(lambda: not self.state('*.draft'), 'no draft is left')
         self.ann.kill()
@@ -152,6 +167,113 @@ class Drafts(fixture.Fixture):
         (self.ann.directory / f'threads/{self.talk}/reply').write_text('the third\n')
         self.eventually(lambda: len(self.api.all('messages')) == 2, 'it is sent')
         self.assertTrue(any('keep the text' in error['message'] for error in self.errors()), self.errors())
+
+
+@fixture.needs_fuse
+class Accepted(Written):
+    """Nobody is told of what happens to plain text after its close(2) has returned 0."""
+
+    def setUp(self):
+        super().setUp()
+        self.reply = self.ann.directory / f'threads/{self.talk}/reply'
+        self.reply.read_text()
+
+    def bodies(self):
+        messages = sorted(map(fixture.fields, self.api.all('messages')), key=lambda each: each['created_at'])
+        return [message['body'] for message in messages]
+
+    def arrives(self, *bodies):
+        self.eventually(lambda: len(self.bodies()) >= len(bodies), 'all arrive')
+        self.assertEqual(self.bodies(), list(bodies))
+        self.eventually(lambda: not self.state('*.json'), 'the journal is empty')
+
+    def is_told(self, *parts):
+        self.eventually(lambda: any(all(part in json.dumps(line) for part in parts) for line in self.errors()),
+                        f'errors.ndjson has {parts}')
+
+    def test_an_outage_delays_it(self):
+        self.proxy.away = True
+        for text in 'first', 'second':
+            self.reply.write_text(text)
+        self.is_told('unreachable', 'sent again by itself')
+        self.assertIn('sent again', json.loads(self.reply.read_text())['error']['hint'])
+        self.proxy.away = False
+        self.arrives('first', 'second')
+        self.eventually(lambda: json.loads(self.reply.read_text()).get('body') == 'second', 'the file shows the record')
+        self.assertEqual(self.state('unsent/*'), [])
+
+    def test_an_outage_over_several_mounts_delays_it(self):
+        self.proxy.away = True
+        self.reply.write_text('important')
+        self.is_told('unreachable')
+        for _ in range(2):
+            self.again_quietly()
+            self.is_told('last unmount', 'sent again')
+        self.proxy.away = False
+        self.arrives('important')
+
+    def test_a_rate_limit_delays_it_as_long_as_the_service_says(self):
+        limit = 429, json.dumps({'error': 'no', 'code': 'rate_limited', 'retry_after': 5})
+        self.proxy.fate = lambda request: limit if request.startswith('POST') else None
+        self.reply.write_text('limited')
+        self.is_told('rate_limited', 'sent again')
+        with self.proxy.counting() as count:
+            self.reply.write_text('behind it')
+            self.is_told('written here earlier')
+        self.assertEqual([line for line in count.requests if line.startswith('POST')], [])
+        self.proxy.fate = lambda request: None
+        self.arrives('limited', 'behind it')
+
+    def test_json_is_refused_behind_a_text_that_waits(self):
+        limit = 429, json.dumps({'error': 'no', 'code': 'rate_limited', 'retry_after': 5})
+        self.proxy.fate = lambda request: limit if request.startswith('POST') else None
+        self.reply.write_text('limited')
+        self.is_told('rate_limited', 'sent again')
+        self.proxy.fate = lambda request: None
+        with self.assertRaises(BlockingIOError):
+            self.reply.write_text('{"body": "overtakes it"}')
+        self.is_told('written here earlier', 'write this again')
+        self.eventually(self.bodies, 'the text arrives')
+        self.eventually(lambda: self.echo_of('{"body": "after it"}'), 'the file takes JSON again')
+        self.assertEqual(self.bodies(), ['limited', 'after it'])
+
+    def echo_of(self, text):
+        try:
+            return self.reply.write_text(text)
+        except BlockingIOError:
+            return None
+
+    def test_what_is_refused_is_saved(self):
+        refusal = 400, json.dumps({'error': 'no', 'code': 'invalid_request', 'message': 'no'})
+        self.proxy.fate = lambda request: refusal if request.startswith('POST') else None
+        self.reply.write_text('refused')
+        self.eventually(lambda: self.state('unsent/*.json'), 'it is saved')
+        (kept,) = self.state('unsent/*.json')
+        self.assertEqual(json.loads(kept.read_text())['body'], 'refused')
+        self.is_told('invalid_argument', str(kept))
+        self.assertIn(str(kept), json.loads(self.reply.read_text())['error']['message'])
+        self.assertEqual(self.status()['unsent'], [str(kept)])
+        found = json.loads(self.playfs('doctor', '--json', check=False).stdout)
+        self.assertIn((str(kept), 'wrong'), [(each['place'], each['finding']) for each in found['findings']])
+
+    def test_what_cannot_be_a_request_is_saved(self):
+        for text in 'x' * 17_000, '{ begins a block in C':
+            self.reply.write_text(text)
+            self.eventually(lambda text=text: text in self.unsent(), 'it is saved')
+        self.assertEqual(self.bodies(), [])
+        self.is_told('record_too_large', '/unsent/')
+        self.is_told('incomplete', '/unsent/')
+
+    def test_what_finds_no_room_is_saved(self):
+        self.proxy.set_hanging('messages')
+        texts = [f'message {number}' for number in range(70)]
+        self.command('sh', '-c', 'for i in $(seq 0 69); do echo message $i > "$0"; done', self.reply)
+        self.eventually(lambda: len(self.state('*.json')) + len(self.unsent()) == len(texts), 'all are somewhere')
+        saved = [text.strip() for text in self.unsent()]
+        self.assertTrue(saved)
+        self.proxy.set_hanging(None)
+        self.eventually(lambda: len(self.bodies()) == len(texts) - len(saved), 'the others arrive')
+        self.assertEqual(sorted(self.bodies() + saved), sorted(texts))
 
 
 if __name__ == '__main__':

@@ -23,6 +23,7 @@
 #include "runtime/credentials.h"
 #include "runtime/probe.h"
 #include "stage/store/repair.h"
+#include "vfs/control/journal_entry.h"
 
 namespace playfs::app {
 
@@ -335,6 +336,20 @@ void look_at_stages(Findings& findings, const std::string& directory, int depth,
   }
 }
 
+/// The texts and records written to a mount that were not sent.
+void look_at_requests(Findings& findings, const std::string& sites) {
+  std::error_code problem;
+  for (fs::directory_iterator site(sites, problem), end; !problem && site != end; site.increment(problem)) {
+    const auto health = vfs::examine_journal(site->path().string() + "/work/=requests");
+    for (const std::string& path : health.unsent)
+      findings.add(Finding::wrong, "request", path, "this was written to a mount and not sent",
+                   "if it has not arrived, write it to its control file; then rm " + shell_word(path));
+    for (const std::string& path : health.damaged)
+      findings.add(Finding::wrong, "request", path, "the journal of a request is damaged, so it will not be sent",
+                   "mount the site: this moves it to unsent/, where what is left can be read");
+  }
+}
+
 }  // namespace
 
 Result<ExitCode> doctor(CommandContext& context, const DoctorArguments& arguments) {
@@ -347,6 +362,7 @@ Result<ExitCode> doctor(CommandContext& context, const DoctorArguments& argument
     look_at_mode(findings, "place", state, 077, arguments.repair);
     look_at_stages(findings, state + "/sites", kSiteProjectImport,
                    format_iso8601(context.io.clock.wall()).substr(0, 19), arguments.repair);
+    look_at_requests(findings, state + "/sites");
   }
   return findings.end();
 }

@@ -18,6 +18,13 @@ Status Draft::keep(const RequestText& text) {
   return {};
 }
 
+Error Draft::give_up(const RequestText& text, Error why) {
+  MutexLock io(io_);
+  if (has_ended_) return why;
+  has_ended_ = true;
+  return journal_.give_up_draft(name_, path_, text.written(), std::move(why));
+}
+
 void Draft::end() {
   MutexLock io(io_);
   if (is_kept_ && !has_ended_) journal_.drop_draft(name_);

@@ -2,7 +2,7 @@
 // a mount that dies had seen the close, which returns at once. A text that its mount did not get to is kept for its
 // writer by the next one (RequestJournal::left_behind), since it may be half of what was meant.
 //
-// Thread-safe. keep() and end() do local I/O, so they belong on a disk thread.
+// Thread-safe. keep(), give_up() and end() do local I/O, so they belong on a disk thread.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,9 @@ class Draft {
 
   /// Writes what `text` has now, synced, unless the draft has ended.
   [[nodiscard]] Status keep(const RequestText& text) PLAYFS_EXCLUDES(io_);
+  /// Saves what `text` has, unless the draft has ended: it was accepted, and will not be sent for `why`. Returns the
+  /// error that says where it is.
+  [[nodiscard]] Error give_up(const RequestText& text, Error why) PLAYFS_EXCLUDES(io_);
   /// The text is in the journal, or has its outcome.
   void end() PLAYFS_EXCLUDES(io_);
   /// By which a journalled request names it.

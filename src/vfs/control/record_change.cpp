@@ -4,6 +4,7 @@
 #include "vfs/control/control_text.h"
 #include "vfs/control/handles.h"
 #include "vfs/control/record_fields.h"
+#include "vfs/control/request_sending.h"
 #include "vfs/control/requests.h"
 #include "vfs/mount.h"
 #include "wire/json.h"

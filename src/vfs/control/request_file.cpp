@@ -36,6 +36,19 @@ Fetch until_done(const RequestTextPtr& text) {
   return [text](const CancelToken& cancel, Callback<void> done) { text->wait(cancel, std::move(done)); };
 }
 
+/// The same for the writer, who may be interrupted: then nobody has told him the outcome.
+Fetch until_told(Mount& mount, const RequestTextPtr& text) {
+  return [&mount, text](const CancelToken& cancel, Callback<void> done) {
+    text->wait(cancel, [&mount, text, done = std::move(done)](Status ended) mutable {
+      if (!ended) {
+        text->leave();
+        mount.journal().set_left(text->draft()->name(), true);
+      }
+      done(std::move(ended));
+    });
+  };
+}
+
 }  // namespace
 
 RequestFile::RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, ShownText text, WallTime time,
@@ -114,6 +127,11 @@ RequestTextPtr RequestFile::text_for(const OperationPtr& op, std::uint64_t offse
 
 Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t offset, const std::string& data) {
   if (mount().options().read_only) return fail(ErrorCode::read_only, "the mount is read-only");
+  if (RequestTextPtr before = own().text; before && !op->noted(kTaken) && before->rejoin(offset, data)) {
+    mount().journal().set_left(before->draft()->name(), false);
+    op->note(kTaken);
+    op->set_outcome(before);
+  }
   auto taken = op->outcome<RequestTextPtr>();
   RequestTextPtr text = taken ? *taken : text_for(op, offset, data);
   if (!op->noted(kTaken)) {
@@ -158,9 +176,9 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
   if (op->noted(kDrafted)) return data.size();
   // A complete JSON object: nothing can follow, so the write's errno can report the outcome.
   auto outcome = text->outcome();
-  if (!outcome) return missing(until_done(text));
+  if (!outcome) return missing(until_told(mount(), text));
   if (*outcome) return data.size();
-  op->note(kRecorded);
+  op->note(kRecorded);  // by conclude()
   return fail(outcome->error());
 }
 
@@ -238,6 +256,7 @@ void RequestFile::run(const RequestTextPtr& text) {
   auto whole = text->whole();
   if (!whole) return finish(text, fail(std::move(whole).error()));
   auto op = std::make_shared<Operation>(text->writer());
+  op->note(kRecorded);  // by conclude()
   op->hold(kRequestText, std::make_shared<const RequestTextPtr>(text));
   auto attempt = as_attempt([self = self(), bytes = std::move(*whole)](const OperationPtr& op) mutable {
     return self->request_.run(op, std::move(bytes));
@@ -249,14 +268,29 @@ void RequestFile::run(const RequestTextPtr& text) {
 }
 
 void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> result) {
+  const bool is_cut_short = !result && result.error().code == ErrorCode::interrupted;
+  // A blank text has nothing to save.
+  if (result || is_cut_short || !text->is_accepted() || text->is_blank()) {
+    if (!is_cut_short) mount().disk().post([draft = text->draft()] { draft->end(); });
+    return conclude(text, std::move(result));
+  }
+  auto give_up = [self = self(), text, why = std::move(result).error()] {
+    self->conclude(text, fail(text->draft()->give_up(*text, why)));
+  };
+  mount().disk().post(Gate::guard(mount().gate(), std::move(give_up)));
+}
+
+void RequestFile::conclude(const RequestTextPtr& text, Result<RequestAnswer> result) {
+  if (!result && traits_of(result.error().code).recorded) mount().site().events().error(path(), result.error());
+  else if (!result) mount().site().events().refusal(path(), result.error());
+  end(text, std::move(result));
+}
+
+void RequestFile::end(const RequestTextPtr& text, Result<RequestAnswer> result) {
   ShownText document = result ? result->text : error_document(result.error());
   if (result && !request_.is_for_record)
     mount().set_last_result(path(), text->order(), result->lasting ? document : std::string());
   if (!result && !request_.is_for_record) mount().set_last_error(path(), text->order(), result.error());
-  // The driver has recorded the others.
-  if (!result && !traits_of(result.error().code).recorded) mount().site().events().refusal(path(), result.error());
-  const bool is_cut_short = !result && result.error().code == ErrorCode::interrupted;
-  if (!is_cut_short) mount().disk().post([draft = text->draft()] { draft->end(); });
   text->finish(result ? Status() : Status(fail(result.error())), std::move(document));
   mount().requests().remove(text);
   auto watcher = mount().requests().watcher();
@@ -265,7 +299,12 @@ void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> resul
 
 void RequestFile::refuse(const RequestTextPtr& text, const Error& error) {
   // Marked as started, which gives it an order number and keeps others from running it.
-  if (mount().requests().start(text, mount().clock().wall())) finish(text, fail(error));
+  if (!mount().requests().start(text, mount().clock().wall())) return;
+  // The driver of the write has recorded the others.
+  if (!traits_of(error.code).recorded) mount().site().events().refusal(path(), error);
+  const bool is_cut_short = error.code == ErrorCode::interrupted;
+  if (!is_cut_short) mount().disk().post([draft = text->draft()] { draft->end(); });
+  end(text, fail(error));
 }
 
 void RequestsUnderWay::set_watcher(std::shared_ptr<CloseWatcher> watcher) {

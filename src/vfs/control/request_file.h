@@ -49,7 +49,7 @@ class RequestFile final : public Node {
 
   /// The text is complete: runs the request, once.
   void begin(const RequestTextPtr& text);
-  /// Fails the request without running it.
+  /// Fails the request without running it. Its writer is told, by the write that failed, or the mount ends.
   void refuse(const RequestTextPtr& text, const Error& error);
 
  private:
@@ -68,7 +68,12 @@ class RequestFile final : public Node {
   /// Call before the first write to a record's file: from then on its text differs from the record, so the name goes to
   /// a new node.
   void give_name_away();
+  /// Saves the text first if it was accepted and will not be sent.
   void finish(const RequestTextPtr& text, Result<RequestAnswer> result);
+  /// Records an error, then ends it.
+  void conclude(const RequestTextPtr& text, Result<RequestAnswer> result);
+  /// Shows the result and lets go of the text.
+  void end(const RequestTextPtr& text, Result<RequestAnswer> result);
   [[nodiscard]] std::shared_ptr<RequestFile> self();
 
   const ShownText text_;

@@ -9,62 +9,14 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "vfs/control/journal_entry.h"
 #include "vfs/control/unsent_text.h"
-#include "wire/json.h"
 
 namespace playfs::vfs {
 namespace {
 
-constexpr std::size_t kLongestFile = 1 << 20;
-constexpr std::string_view kLock = ".lock", kRequest = ".json", kDraft = ".draft";
+constexpr std::string_view kLock = ".lock";
 constexpr std::size_t kNameDigits = 16, kOrderDigits = 19;
-
-std::string text_of(const JournalledRequest& request) {
-  Json::Array steps;
-  for (const RequestStep& step : request.steps)
-    steps.push_back(
-        JsonObject{{"collection", step.collection}, {"key", step.key}, {"made", step.made}, {"body", step.body}});
-  JsonObject object{{"path", request.path},
-                    {"begun", format_iso8601(request.begun)},
-                    {"told", request.is_told},
-                    {"checked", request.is_checked},
-                    {"steps", std::move(steps)}};
-  if (request.is_caller_known) object.set("caller", request.caller);
-  if (!request.draft.empty()) object.set("draft", request.draft);
-  return wire::to_text(object);
-}
-
-std::string string_in(const JsonObject& object, std::string_view name) {
-  const Json* value = object.find(name);
-  const std::string* text = value ? value->string() : nullptr;
-  return text ? *text : std::string();
-}
-
-std::optional<JournalledRequest> parsed(const std::string& text) {
-  auto json = wire::parse_json(text);
-  const JsonObject* object = json ? json->object() : nullptr;
-  const Json* steps = object ? object->find("steps") : nullptr;
-  if (!steps || !steps->array()) return std::nullopt;
-  const Json* told = object->find("told");
-  auto begun = parse_iso8601(string_in(*object, "begun"));
-  if (!begun || !told || !told->boolean()) return std::nullopt;
-  JournalledRequest request{string_in(*object, "path"), {}, *begun, string_in(*object, "caller")};
-  const Json* caller = object->find("caller");
-  request.is_caller_known = caller && caller->string();
-  request.is_told = *told->boolean();
-  const Json* checked = object->find("checked");
-  request.is_checked = checked ? checked->boolean().value_or(true) : true;
-  request.draft = string_in(*object, "draft");
-  for (const Json& each : *steps->array()) {
-    const JsonObject* step = each.object();
-    const Json* body = step ? step->find("body") : nullptr;
-    if (!body || !body->object()) return std::nullopt;
-    request.steps.push_back(
-        {string_in(*step, "collection"), *body->object(), string_in(*step, "key"), string_in(*step, "made")});
-    if (request.steps.back().key.empty()) return std::nullopt;
-  }
-  return request.steps.empty() ? std::nullopt : std::optional(std::move(request));
-}
 
 /// Whether a write of `steps` by `caller` repeats the journalled request. A request without an account may be repeated
 /// by anybody.
@@ -92,7 +44,7 @@ std::string owner_of(const std::string& name) { return name.substr(0, name.find(
 
 std::string draft_of(const std::string& name) {
   const std::size_t begin = owner_of(name).size() + 1;
-  return name.substr(begin, name.size() - begin - kDraft.size());
+  return name.substr(begin, name.size() - begin - kDraftSuffix.size());
 }
 
 /// Of a file of this mount by now, so the next one takes it over.
@@ -146,6 +98,7 @@ Status RequestJournal::make_room() {
 Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<RequestStep> steps, std::int64_t order,
                                                 const std::string& caller, const std::string& draft) {
   PLAYFS_CHECK(open());
+  drop_taken_over();
   std::optional<JournalledRequest> repeated;
   {
     MutexLock lock(mutex_);
@@ -156,12 +109,17 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
         same = told;
     if (same != told_.end()) {
       repeated = std::move(same->second);
-      under_way_.insert(same->first);
+      under_way_[same->first] = {};
       told_.erase(same);
     }
     for (const auto& [name, resumed] : resumed_) {
       if (repeated || is_too_old(resumed) || !is_same(resumed, path, steps, caller)) continue;
       repeated = resumed;
+      repeated->is_joined = true;
+    }
+    for (const auto& [name, other] : under_way_) {
+      if (repeated || !other.is_left || !is_same(other.request, path, steps, caller)) continue;
+      repeated = other.request;
       repeated->is_joined = true;
     }
     std::erase_if(answered_,
@@ -171,10 +129,11 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
     if (!repeated && just != answered_.end()) {
       repeated = std::move(just->request);
       repeated->is_resumed = false;  // its answer is known to the log only: lent once
-      under_way_.insert(repeated->name);
+      under_way_[repeated->name] = {};
       answered_.erase(just);
     }
   }
+  if (!repeated) repeated = of_another_mount(path, steps, caller);
   if (repeated && !is_too_old(*repeated)) {
     repeated->is_told = false;
     repeated->draft = draft;
@@ -189,8 +148,8 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   for (RequestStep& step : request.steps) step.key = random_.uuid();
   {
     MutexLock lock(mutex_);
-    request.name = own_ + "." + in_order(order) + "-" + request.steps.front().key + std::string(kRequest);
-    under_way_.insert(request.name);
+    request.name = own_ + "." + in_order(order) + "-" + request.steps.front().key + std::string(kRequestSuffix);
+    under_way_[request.name] = {};
   }
   if (Status written = record(request); !written) {
     end(request);
@@ -199,12 +158,48 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
   return request;
 }
 
+void RequestJournal::drop_taken_over() {
+  std::vector<std::string> names, gone;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [name, request] : told_) names.push_back(name);
+  }
+  for (const std::string& name : names)
+    if (::access(path_of(name).c_str(), F_OK) != 0) gone.push_back(name);
+  MutexLock lock(mutex_);
+  for (const std::string& name : gone) told_.erase(name);
+}
+
+std::optional<JournalledRequest> RequestJournal::of_another_mount(const std::string& path,
+                                                                  const std::vector<RequestStep>& steps,
+                                                                  const std::string& caller) {
+  const std::string own = own_name();
+  std::error_code problem;
+  for (std::filesystem::directory_iterator entry(directory_, problem), last; !problem && entry != last;
+       entry.increment(problem)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.ends_with(kRequestSuffix) || owner_of(name) == own) continue;
+    auto text = read_file(path_of(name), kLongestEntry);
+    auto request = text ? parsed_entry(*text) : std::nullopt;
+    const bool is_open = request && (request->is_told || request->is_resumed) && !is_too_old(*request);
+    if (!is_open || !is_same(*request, path, steps, caller)) continue;
+    request->name = own + name.substr(owner_of(name).size());
+    // What the other mount sends again by itself stays there as well: with one key it arrives once.
+    if (request->is_told && ::rename(path_of(name).c_str(), path_of(request->name).c_str()) != 0) continue;
+    request->is_resumed = false;
+    MutexLock lock(mutex_);
+    under_way_[request->name] = {};
+    return request;
+  }
+  return std::nullopt;
+}
+
 Status RequestJournal::record(const JournalledRequest& request) {
-  PLAYFS_CHECK(write_file_atomically(path_of(request.name), text_of(request)));
+  PLAYFS_CHECK(write_file_atomically(path_of(request.name), entry_text(request)));
   MutexLock lock(mutex_);
   if (!request.is_told) {
-    auto resumed = resumed_.find(request.name);
-    if (resumed != resumed_.end()) resumed->second = request;
+    if (auto sent = under_way_.find(request.name); sent != under_way_.end()) sent->second.request = request;
+    if (auto sent = resumed_.find(request.name); sent != resumed_.end()) sent->second = request;
     return {};
   }
   resumed_.erase(request.name);
@@ -213,9 +208,29 @@ Status RequestJournal::record(const JournalledRequest& request) {
   return {};
 }
 
-bool RequestJournal::is_unfinished(const JournalledRequest& request) const {
+Status RequestJournal::keep_sending(JournalledRequest& request) {
+  request.is_resumed = true;
+  {
+    MutexLock lock(mutex_);
+    resumed_.insert_or_assign(request.name, request);
+  }
+  return record(request);
+}
+
+bool RequestJournal::is_sent_again(const JournalledRequest& request) const {
   MutexLock lock(mutex_);
   return resumed_.contains(request.name);
+}
+
+void RequestJournal::set_left(const std::string& draft, bool is_left) {
+  MutexLock lock(mutex_);
+  for (auto& [name, other] : under_way_)
+    if (other.request.draft == draft) other.is_left = is_left;
+}
+
+bool RequestJournal::is_unfinished(const JournalledRequest& request) const {
+  MutexLock lock(mutex_);
+  return under_way_.contains(request.name);
 }
 
 bool RequestJournal::is_checked(const JournalledRequest& request) const {
@@ -243,10 +258,12 @@ Status RequestJournal::may_be_sent(const JournalledRequest& request) const {
 }
 
 Error RequestJournal::give_up(JournalledRequest request, Error why) {
+  // Only what is refused here, before it is sent, has this code: nothing can have arrived.
+  const bool was_never_sent = why.code == ErrorCode::already_exists;
   Unsent unsent = keep_unsent(unsent_directory(), request, std::move(why));
   // Only if its writer has not repeated it meanwhile and got the outcome.
   if (!unsent.is_kept || !is_unfinished(request)) return std::move(unsent.why);
-  if (is_too_old(request)) {
+  if (was_never_sent || is_too_old(request)) {
     end(request);
     return std::move(unsent.why);
   }
@@ -260,20 +277,20 @@ void RequestJournal::end(const JournalledRequest& request) {
   if (::unlink(path_of(request.name).c_str()) != 0 && errno != ENOENT)
     log_warning("a request is still journalled: " + error_from_errno(errno, path_of(request.name)).message);
   MutexLock lock(mutex_);
-  under_way_.erase(request.name);
+  auto sent = under_way_.extract(request.name);
+  const bool was_left = !sent.empty() && sent.mapped().is_left;
   told_.erase(request.name);
   const bool was_resumed = resumed_.erase(request.name) > 0;
   if (request.is_joined) {
     std::erase_if(answered_, [&](const Answered& each) { return each.request.name == request.name; });
-  } else if (was_resumed && answered_.size() < kMost) {
+  } else if ((was_resumed || was_left) && answered_.size() < kMost) {
     answered_.push_back({request, clock_.wall()});
   }
 }
 
 Status RequestJournal::keep_draft(const std::string& draft, const std::string& path, std::string_view text) {
   PLAYFS_CHECK(open());
-  const JsonObject object{{"path", path}, {"text", text}};
-  auto kept = write_file_atomically(path_of_draft(draft), wire::to_text(object));
+  auto kept = write_file_atomically(path_of_draft(draft), draft_text({path, std::string(text)}));
   if (!kept) return fail(std::move(kept).error().while_doing("keep the text until it is complete"));
   return {};
 }
@@ -284,9 +301,20 @@ void RequestJournal::drop_draft(const std::string& draft) {
     log_warning("a text that was sent is still kept: " + error_from_errno(errno, path).message);
 }
 
-std::string RequestJournal::path_of_draft(const std::string& draft) const {
+Error RequestJournal::give_up_draft(const std::string& draft, const std::string& path, const std::string& text,
+                                    Error why) {
+  Unsent unsent = keep_unsent_text(unsent_directory(), draft, path, text, std::move(why));
+  if (unsent.is_kept) drop_draft(draft);
+  return std::move(unsent.why);
+}
+
+std::string RequestJournal::own_name() const {
   MutexLock lock(mutex_);
-  return path_of(own_ + "." + draft + std::string(kDraft));
+  return own_;
+}
+
+std::string RequestJournal::path_of_draft(const std::string& draft) const {
+  return path_of(own_name() + "." + draft + std::string(kDraftSuffix));
 }
 
 RequestJournal::LeftBehind RequestJournal::left_behind() {
@@ -299,19 +327,15 @@ RequestJournal::LeftBehind RequestJournal::left_behind() {
        entry.increment(problem)) {
     std::string name = entry->path().filename().string();
     if (name.ends_with(kLock)) locks.insert(std::move(name));
-    else if (name.ends_with(kRequest)) requests.emplace(name.substr(owner_of(name).size()), std::move(name));
-    else if (name.ends_with(kDraft)) drafts.emplace(name.substr(owner_of(name).size()), std::move(name));
+    else if (name.ends_with(kRequestSuffix)) requests.emplace(name.substr(owner_of(name).size()), std::move(name));
+    else if (name.ends_with(kDraftSuffix)) drafts.emplace(name.substr(owner_of(name).size()), std::move(name));
   }
   if (locks.empty() && requests.empty() && drafts.empty()) return left;
   if (Status opened = open(); !opened) {
     log_warning(opened.error().message);
     return left;
   }
-  std::string own;
-  {
-    MutexLock lock(mutex_);
-    own = own_;
-  }
+  const std::string own = own_name();
   std::map<std::string, UniqueFd> gone;  // locked until its requests are taken over
   for (const std::string& name : locks) {
     if (owner_of(name) == own) continue;
@@ -335,27 +359,38 @@ RequestJournal::LeftBehind RequestJournal::left_behind() {
 }
 
 void RequestJournal::take(const std::string& name, LeftBehind& left) {
-  auto text = read_file(path_of(name), kLongestFile);
+  auto text = read_file(path_of(name), kLongestEntry);
   if (!text && text.error().code != ErrorCode::file_too_big) {
     left.unreadable.push_back(not_read(std::move(text).error(), path_of(name)));
     return;
   }
-  auto request = text ? parsed(*text) : std::nullopt;
+  auto request = text ? parsed_entry(*text) : std::nullopt;
   if (!request) {
     left.unreadable.push_back(set_aside(name));
     return;
   }
   request->name = name;
-  if (request->is_told && is_too_old(*request)) return end(*request);
+  if (request->is_told && is_too_old(*request)) return forget(*request, left);
   MutexLock lock(mutex_);
   if (request->is_told) {
     told_.insert_or_assign(name, std::move(*request));
   } else {
-    under_way_.insert(name);
+    under_way_[name] = {*request};
     request->is_resumed = true;
     resumed_.emplace(name, *request);
     left.requests.push_back(std::move(*request));
   }
+}
+
+void RequestJournal::forget(const JournalledRequest& request, LeftBehind& left) {
+  // Earlier versions counted plain text as told although nobody had read its outcome.
+  if (request.is_of_earlier_version) {
+    Unsent unsent = keep_unsent(unsent_directory(), request,
+                                {ErrorCode::timed_out, "a request that was written a day ago had no answer"});
+    left.drafts.emplace_back(request.path, std::move(unsent.why));
+    if (!unsent.is_kept) return;  // the next mount tries again
+  }
+  end(request);
 }
 
 void RequestJournal::take_draft(const std::string& name, bool is_sent, LeftBehind& left) const {
@@ -364,14 +399,16 @@ void RequestJournal::take_draft(const std::string& name, bool is_sent, LeftBehin
     ::unlink(path.c_str());  // else the next mount comes to the same
     return;
   }
-  auto text = read_file(path, kLongestFile);
+  auto text = read_file(path, kLongestEntry);
   if (!text) return left.unreadable.push_back(not_read(std::move(text).error(), path));
-  auto draft = wire::parse_json(*text);
-  if (!draft || !draft->object()) return left.unreadable.push_back(set_aside(name));
-  const std::string written_to = string_in(*draft->object(), "path");
-  Unsent unsent = keep_unsent_text(unsent_directory(), draft_of(name), written_to, string_in(*draft->object(), "text"));
+  auto draft = parsed_draft(*text);
+  if (!draft) return left.unreadable.push_back(set_aside(name));
+  Unsent unsent =
+      keep_unsent_text(unsent_directory(), draft_of(name), draft->path, draft->text,
+                       {ErrorCode::interrupted, "what was written here last was not sent, since the mount ended first",
+                        "see whether it is all of it"});
   if (unsent.is_kept) ::unlink(path.c_str());
-  left.drafts.emplace_back(written_to, std::move(unsent.why));
+  left.drafts.emplace_back(draft->path, std::move(unsent.why));
 }
 
 Error RequestJournal::set_aside(const std::string& name) const {

@@ -2,8 +2,10 @@
 // sent. So a request that is repeated keeps its keys, and the service makes its records once. It is repeated when
 //
 // - the mount ended before the answer: the next mount sends it again (`left_behind`), until it has an answer;
-// - the writer got the error that it may or may not have arrived, or saw the mount end, and writes the same again
-//   (`begin` finds the keys).
+// - it was accepted, and the service did not answer: the mount sends it again (`keep_sending`);
+// - the writer got the error that it may or may not have arrived, was interrupted (`set_left`) or saw the mount end,
+// and
+//   writes the same again, in this mount or another one of the same directory (`begin` finds the keys).
 //
 // A service remembers a key per caller. So a request is only ever sent as the account that wrote it, even after another
 // `playfs login`.
@@ -15,13 +17,13 @@
 // A text that is still being written is a draft, which is on disk too. The next mount moves the drafts of one that is
 // gone to `unsent_directory()`, unless a request was made of them.
 //
-// Each request or draft is one file, synced, 0600, in a directory that all mounts of a site share. A mount's files
-// begin with its name, and it holds a lock on NAME.lock; the next mount takes over the files of one that is gone. All
-// calls do local I/O, so they belong on a disk thread. Thread-safe; its lock is a leaf.
+// Each request or draft is one file with a checksum, synced, 0600, in a directory that all mounts of a site share. A
+// mount's files begin with its name, and it holds a lock on NAME.lock; the next mount takes over the files of one that
+// is gone. All calls do local I/O, so they belong on a disk thread. Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,14 +55,16 @@ struct JournalledRequest {
   /// False for requests of earlier versions, which did not journal the caller: they are sent again only if a writer
   /// repeats them.
   bool is_caller_known = true;
-  bool is_resumed = false;  ///< begun in an earlier mount, and sent again in this one until it has an answer
+  bool is_resumed = false;  ///< sent again by the mount until it has an answer
   bool is_joined = false;   ///< resumed, and repeated by its writer meanwhile
-  bool is_told = false;     ///< its writer knows that it failed, and repeats it or not
+  /// Its writer knows that it failed, and repeats it or not. Else the mount sends it again, or saves its text.
+  bool is_told = false;
   /// No other record was in its way when it was about to be sent, so it may have arrived. Earlier versions did not
   /// journal this: their requests count as checked.
   bool is_checked = false;
-  std::string name = {};   ///< of its file
-  std::string draft = {};  ///< of the text that it was made of
+  bool is_of_earlier_version = false;  ///< as read from the disk
+  std::string name = {};               ///< of its file
+  std::string draft = {};              ///< of the text that it was made of
 };
 
 class RequestJournal {
@@ -83,7 +87,13 @@ class RequestJournal {
                                                 const std::string& draft = {}) PLAYFS_EXCLUDES(mutex_);
   /// Journals the records made so far, `is_checked` and `is_told`.
   [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
-  /// Whether it is to be sent again: it was resumed, and nobody has got its outcome.
+  /// Marks that the mount sends it again, since its writer was told that it was accepted.
+  [[nodiscard]] Status keep_sending(JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
+  /// Whether the mount sends it again, here or for another writer of the same.
+  [[nodiscard]] bool is_sent_again(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
+  /// Whether the writer of this draft's request was interrupted. If he writes the same again, it is the same request.
+  void set_left(const std::string& draft, bool is_left) PLAYFS_EXCLUDES(mutex_);
+  /// Whether it is still to be sent: nobody has got its outcome.
   [[nodiscard]] bool is_unfinished(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
   /// Whether it is checked, here or in the copy of another sender of the same request.
   [[nodiscard]] bool is_checked(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
@@ -101,6 +111,10 @@ class RequestJournal {
   [[nodiscard]] Status keep_draft(const std::string& draft, const std::string& path, std::string_view text)
       PLAYFS_EXCLUDES(mutex_);
   void drop_draft(const std::string& draft) PLAYFS_EXCLUDES(mutex_);
+  /// Saves a text that was accepted, but will be no request. If that fails, its draft stays for the next mount. Returns
+  /// the error that says where it is.
+  [[nodiscard]] Error give_up_draft(const std::string& draft, const std::string& path, const std::string& text,
+                                    Error why) PLAYFS_EXCLUDES(mutex_);
 
   /// Where the texts of requests that were given up are saved.
   [[nodiscard]] std::string unsent_directory() const { return directory_ + "/unsent"; }
@@ -118,10 +132,19 @@ class RequestJournal {
   [[nodiscard]] bool is_too_old(const JournalledRequest& request) const;
   /// Makes room by dropping the oldest request whose writer knows its outcome.
   [[nodiscard]] Status make_room() PLAYFS_EXCLUDES(mutex_);
+  /// Forgets those whose writers repeated them in another mount.
+  void drop_taken_over() PLAYFS_EXCLUDES(mutex_);
+  /// The one that the same text repeats, if the failed request was another living mount's. Takes it over.
+  [[nodiscard]] std::optional<JournalledRequest> of_another_mount(const std::string& path,
+                                                                  const std::vector<RequestStep>& steps,
+                                                                  const std::string& caller) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] std::string own_name() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::string path_of_draft(const std::string& draft) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
   /// Reads one that was taken over.
   void take(const std::string& name, LeftBehind& left) PLAYFS_EXCLUDES(mutex_);
+  /// Drops one that nobody may repeat any more.
+  void forget(const JournalledRequest& request, LeftBehind& left) PLAYFS_EXCLUDES(mutex_);
   /// Saves a draft that was taken over as an unsent text. `is_sent`: drops it instead, since it became a request.
   void take_draft(const std::string& name, bool is_sent, LeftBehind& left) const;
   /// Moves a damaged file unchanged to the unsent texts. Returns the error that says so.
@@ -133,7 +156,11 @@ class RequestJournal {
   mutable Mutex mutex_;
   std::string own_ PLAYFS_GUARDED_BY(mutex_);  ///< this mount's name; empty: not opened
   UniqueFd lock_ PLAYFS_GUARDED_BY(mutex_);
-  std::set<std::string> under_way_ PLAYFS_GUARDED_BY(mutex_);                   ///< names
+  struct UnderWay {
+    JournalledRequest request;
+    bool is_left = false;  ///< by its writer
+  };
+  std::map<std::string, UnderWay> under_way_ PLAYFS_GUARDED_BY(mutex_);         ///< by name
   std::map<std::string, JournalledRequest> told_ PLAYFS_GUARDED_BY(mutex_);     ///< by name
   std::map<std::string, JournalledRequest> resumed_ PLAYFS_GUARDED_BY(mutex_);  ///< by name
   struct Answered {

@@ -13,7 +13,7 @@ constexpr std::size_t kMostText = 64 * 1024;
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(kBlanks) == text.npos; }
+bool has_only_blanks(std::string_view text) { return text.find_first_not_of(kBlanks) == text.npos; }
 
 bool is_object(std::string_view text) {
   const auto first = text.find_first_not_of(kBlanks);
@@ -70,7 +70,7 @@ std::string RequestText::with(std::uint64_t offset, std::string_view data) const
 Status RequestText::may_take(std::uint64_t offset, std::string_view data) const {
   MutexLock lock(mutex_);
   if (phase_ != Phase::collecting) {
-    if (is_blank(data)) return {};  // a trailing newline
+    if (has_only_blanks(data)) return {};  // a trailing newline
     if (outcome_ && !*outcome_) return *outcome_;
     if (phase_ == Phase::running)
       return fail(ErrorCode::busy, "the request written through this open is in progress", "open the file again");
@@ -85,7 +85,7 @@ Status RequestText::may_take(std::uint64_t offset, std::string_view data) const 
   const std::string text = with(offset, data);
   if (!may_become_utf8(text)) return fail(ErrorCode::invalid_argument, "a request must be UTF-8 text");
   auto end = end_of_object(text);
-  if (end && !is_blank(std::string_view(text).substr(*end)))
+  if (end && !has_only_blanks(std::string_view(text).substr(*end)))
     return fail(ErrorCode::invalid_argument, "text after the JSON object: one open takes one request");
   return {};
 }
@@ -133,6 +133,11 @@ bool RequestText::empty() const {
   return bytes_.empty();
 }
 
+bool RequestText::is_blank() const {
+  MutexLock lock(mutex_);
+  return has_only_blanks(bytes_);
+}
+
 std::string RequestText::written() const {
   MutexLock lock(mutex_);
   return bytes_;
@@ -149,6 +154,11 @@ bool RequestText::start(std::int64_t order) {
 std::int64_t RequestText::order() const {
   MutexLock lock(mutex_);
   return order_;
+}
+
+bool RequestText::is_accepted() const {
+  MutexLock lock(mutex_);
+  return !end_of_object(bytes_).has_value();
 }
 
 Result<std::string> RequestText::whole() const {
@@ -199,6 +209,28 @@ void RequestText::wait(const CancelToken& cancel, Callback<void> done) {
     }
   }
   once({});
+}
+
+void RequestText::leave() {
+  MutexLock lock(mutex_);
+  is_left_ = true;
+}
+
+bool RequestText::is_left() const {
+  MutexLock lock(mutex_);
+  return is_left_;
+}
+
+bool RequestText::rejoin(std::uint64_t offset, std::string_view data) {
+  MutexLock lock(mutex_);
+  const bool is_open = phase_ == Phase::running || (phase_ == Phase::done && is_left_);
+  if (!is_open || !end_of_object(bytes_)) return false;
+  const std::uint64_t begin = begin_.value_or(0), end = begin + bytes_.size();
+  const bool is_same_piece =
+      offset >= begin && offset + data.size() == end && std::string_view(bytes_).substr(offset - begin) == data;
+  if (!is_same_piece && (offset != end || data != bytes_)) return false;  // the latter with O_APPEND
+  is_left_ = false;
+  return true;
 }
 
 RequestText::Watched RequestText::watched() const {

@@ -64,6 +64,7 @@ class RequestText {
   [[nodiscard]] std::uint64_t end() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::string bytes(std::uint64_t offset, std::size_t size) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool empty() const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] bool is_blank() const PLAYFS_EXCLUDES(mutex_);
   /// What was written so far, acceptable or not.
   [[nodiscard]] std::string written() const PLAYFS_EXCLUDES(mutex_);
 
@@ -72,6 +73,9 @@ class RequestText {
   [[nodiscard]] bool start(std::int64_t order) PLAYFS_EXCLUDES(mutex_);
   /// 0 until it is started.
   [[nodiscard]] std::int64_t order() const PLAYFS_EXCLUDES(mutex_);
+  /// Whether its writes return before its outcome. So it is with all but a complete JSON object: its last write
+  /// returns the outcome.
+  [[nodiscard]] bool is_accepted() const PLAYFS_EXCLUDES(mutex_);
   /// The text, if it is acceptable as a request.
   [[nodiscard]] Result<std::string> whole() const PLAYFS_EXCLUDES(mutex_);
   /// `document` is what readers see, errors included. No effect if already done.
@@ -83,6 +87,13 @@ class RequestText {
   [[nodiscard]] bool is_unanswered(std::string_view text) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] ShownText document() const PLAYFS_EXCLUDES(mutex_);
   void wait(const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_);
+
+  /// The writer of the last piece no longer waits for the outcome.
+  void leave() PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] bool is_left() const PLAYFS_EXCLUDES(mutex_);
+  /// Whether these bytes repeat the last piece of a JSON object whose outcome their writer does not have: a library
+  /// repeats a write that a signal interrupted. The writer waits again, then.
+  [[nodiscard]] bool rejoin(std::uint64_t offset, std::string_view data) PLAYFS_EXCLUDES(mutex_);
 
   // How the end of the text is detected.
   struct Watched {
@@ -114,6 +125,7 @@ class RequestText {
   Watched watched_ PLAYFS_GUARDED_BY(mutex_);
   std::optional<Status> outcome_ PLAYFS_GUARDED_BY(mutex_);
   ShownText document_ PLAYFS_GUARDED_BY(mutex_){std::string()};
+  bool is_left_ PLAYFS_GUARDED_BY(mutex_) = false;
   std::list<Waiter> waiters_ PLAYFS_GUARDED_BY(mutex_);
 };
 using RequestTextPtr = std::shared_ptr<RequestText>;

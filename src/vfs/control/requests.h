@@ -50,13 +50,6 @@ Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string pa
 /// only the message.
 Async<RequestAnswer> create_thread(Mount& mount, OperationPtr op, std::string path, JsonObject thread,
                                    JsonObject message);
-/// Sends what an earlier mount left unfinished, in the background.
-void resume_requests(Mount& mount);
-
-/// Adds a hint to an error that leaves the outcome open: `lost` if the request may have arrived, `later` if there were
-/// too many requests.
-Error with_advice(Error error, const std::string& lost, const std::string& later);
-
 /// Sets the author if the body names none.
 void set_default_agent(const Mount& mount, JsonObject& body);
 

@@ -41,30 +41,28 @@ Unsent keep_unsent(const std::string& directory, const JournalledRequest& reques
   const std::string text = wire::to_pretty_text(unsent.body),
                     path = directory + "/" + request.steps.front().key + ".json";
   const Status kept = write_unsent(directory, path, text);
-  const std::string look = "see whether it has arrived; else ";
-  // Only what is refused here, before it is sent, has this code and says so.
-  if (why.code == ErrorCode::already_exists) {
+  // A refused first attempt, and what is refused here before it is sent (only that has this code and says so).
+  const bool is_refused = traits_of(why.code).reached == Reached::decision && !request.is_resumed;
+  if (is_refused || why.code == ErrorCode::already_exists) {
     why.message += kept ? "; its text is in " + path : "; its text is " + text;
-  } else if (kept) {
-    why.message += "; nobody knows whether it arrived, and its text is in " + path;
-    why.hint = look + "send it, " + sending(path, unsent.path);
-  } else {
-    why.message += "; nobody knows whether it arrived, and its text is " + text;
-    why.hint = look + "write it again";
+    if (kept && why.hint.empty()) why.hint = "to send it again, " + sending(path, unsent.path);
+    return {std::move(why), kept.has_value()};
   }
+  const std::string look = "see whether it has arrived; else ";
+  why.message += "; nobody knows whether it arrived, and its text is " + (kept ? "in " + path : text);
+  why.hint = look + (kept ? "send it, " + sending(path, unsent.path) : "write it again");
   return {std::move(why), kept.has_value()};
 }
 
 Unsent keep_unsent_text(const std::string& directory, const std::string& name, const std::string& path,
-                        const std::string& text) {
+                        const std::string& text, Error why) {
   const std::string kept_in = directory + "/" + name + ".txt";
   const Status kept = write_unsent(directory, kept_in, text);
-  Error why{ErrorCode::interrupted, "what was written here last was not sent, since the mount ended first"};
   if (kept) {
     why.message += "; it is in " + kept_in;
-    why.hint = "see whether it is all of it; then send it, " + sending(kept_in, path);
+    why.hint += (why.hint.empty() ? "" : "; then ") + ("send it, " + sending(kept_in, path));
   } else {
-    why.message += ", and could not be kept (" + kept.error().message + "): " + text;
+    why.message += "; its text could not be kept (" + kept.error().message + "): " + text;
     why.hint = "write it again";
   }
   return {std::move(why), kept.has_value()};

@@ -18,9 +18,9 @@ struct Unsent {
 /// again for the same request, it replaces the file.
 Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, Error why);
 
-/// The same of a text that no request was made of, as it was written to the control file at `path`, in a file
-/// `name`.txt: the mount ended before it got to it.
+/// The same of a text that no request was made of, for `why`, as it was written to the control file at `path`. The file
+/// is `name`.txt.
 Unsent keep_unsent_text(const std::string& directory, const std::string& name, const std::string& path,
-                        const std::string& text);
+                        const std::string& text, Error why);
 
 }  // namespace playfs::vfs

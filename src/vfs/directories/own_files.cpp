@@ -6,6 +6,7 @@
 #include "model/chunking.h"
 #include "model/records.h"
 #include "vfs/control/control_text.h"
+#include "vfs/control/journal_entry.h"
 #include "vfs/directories/project.h"
 #include "vfs/mount.h"
 #include "vfs/projects_in_use.h"
@@ -184,6 +185,8 @@ Json OwnDirectory::status_json() const {
   const FileSystemOptions& options = mount().options();
   const auto trouble = mount().site().cache_trouble();
   const auto events = mount().site().events_state();
+  Json::Array unsent;
+  for (std::string& path : unsent_texts(mount().journal().unsent_directory())) unsent.emplace_back(std::move(path));
   return JsonObject{{"schema_version", kSchemaVersion},
                     {"mount_source", options.mount_source},
                     {"site", mount().site().client().site()},
@@ -196,6 +199,7 @@ Json OwnDirectory::status_json() const {
                     {"revision", options.revision ? Json(options.revision->text()) : Json()},
                     {"started", format_iso8601(mount().started())},
                     {"projects_in_use", std::move(in_use)},
+                    {"unsent", std::move(unsent)},
                     {"events", events.is_live ? "live" : "polling"},
                     {"events_trouble", events.is_live ? Json() : Json(events.why_not)},
                     {"cache_trouble", trouble ? Json(trouble->message) : Json()},

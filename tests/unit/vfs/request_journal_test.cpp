@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "support/manual_time.h"
 #include "support/temporary_directory.h"
+#include "vfs/control/journal_entry.h"
 
 namespace playfs::vfs {
 namespace {
@@ -32,6 +33,16 @@ class RequestJournalTest : public ::testing::Test {
   }
   [[nodiscard]] std::filesystem::path file_of(const std::string& name) const {
     return home.path() + "/=requests/" + name;
+  }
+  /// Replaces `part` in the file of the request, and makes it one of a version that knew no checksums.
+  void make_earlier(const JournalledRequest& request, const std::string& part, const std::string& by) const {
+    std::string text = read_file(file_of(request.name), 1 << 20).value();
+    text.resize(text.find("\nxxh3 "));
+    for (const auto& [from, to] : {std::pair(part, by), std::pair(std::string(R"(,"format":2)"), std::string())}) {
+      ASSERT_THAT(text, HasSubstr(from));
+      text.replace(text.find(from), from.size(), to);
+    }
+    std::ofstream(file_of(request.name)) << text;
   }
   /// What was kept of the request; empty: nothing.
   [[nodiscard]] std::string unsent(const JournalledRequest& request) const {
@@ -83,7 +94,8 @@ TEST_F(RequestJournalTest, ATextThatNoRequestWasMadeOfIsKept) {
   EXPECT_THAT(left.drafts[0].second.message, HasSubstr(file_of("unsent/d.txt").string()));
   EXPECT_EQ(read_file(file_of("unsent/d.txt"), 1 << 20).value(), "half a text");
   EXPECT_THAT(left.requests, IsEmpty());
-  EXPECT_THAT(left_to_the_next(journal).drafts, IsEmpty()) << "it is told once";
+  EXPECT_THAT(left_to_the_next(journal).drafts, IsEmpty());
+  EXPECT_THAT(examine_journal(file_of("")).unsent, SizeIs(1));
 }
 
 TEST_F(RequestJournalTest, ATextThatARequestWasMadeOfIsNotKeptBesideIt) {
@@ -232,11 +244,7 @@ TEST_F(RequestJournalTest, WhatItsWriterHasFinishedIsNotGivenUp) {
 TEST_F(RequestJournalTest, WhatAnEarlierVersionLeftIsSentByWhoRepeatsItOnly) {
   auto journal = open();
   const auto sent = journal->begin("threads/t/reply", hello(), 0, "account ann@example.org").value();
-  std::string text = read_file(file_of(sent.name), 1 << 20).value();
-  const std::string caller = R"("caller":"account ann@example.org")";
-  ASSERT_THAT(text, HasSubstr(caller));
-  text.replace(text.find(caller), caller.size(), R"("other":1)");
-  std::ofstream(file_of(sent.name)) << text;
+  make_earlier(sent, R"("caller":"account ann@example.org")", R"("other":1)");
   const auto left = left_to_the_next(journal);
   ASSERT_THAT(left.requests, SizeIs(1));
   const Status may_be_sent = journal->may_be_sent(left.requests[0]);
@@ -275,14 +283,74 @@ TEST_F(RequestJournalTest, WhetherARequestMayHaveBeenSentOutlivesItsMount) {
   EXPECT_TRUE(journal->is_checked(answered)) << "it has just been answered";
 
   const auto old = journal->begin("agents/new", {{"agents", {{"handle", "zoe"}}}}).value();
-  std::string text = read_file(file_of(old.name), 1 << 20).value();
-  const std::string field = R"("checked":false,)";
-  ASSERT_THAT(text, HasSubstr(field));
-  text.erase(text.find(field), field.size());
-  std::ofstream(file_of(old.name)) << text;
+  make_earlier(old, R"("checked":false,)", "");
   left = left_to_the_next(journal).requests;
   ASSERT_THAT(left, SizeIs(1));
   EXPECT_TRUE(left[0].is_checked) << "an earlier version has perhaps sent it";
+}
+
+TEST_F(RequestJournalTest, WhatADiskHasChangedIsNotSent) {
+  for (const char* part : {"hello", "\"key\":\"", "\"told\":f", "\"format\"", "xxh3"}) {
+    auto journal = open();
+    const auto request = journal->begin("threads/t/reply", hello()).value();
+    std::string text = read_file(file_of(request.name), 1 << 20).value();
+    const std::size_t at = text.find(part);
+    ASSERT_NE(at, text.npos) << part;
+    for (const std::size_t bit : {1U, 2U}) {
+      std::string changed = text;
+      changed[at + std::string_view(part).size() - 1] ^= static_cast<char>(bit);
+      std::ofstream(file_of(request.name)) << changed;
+      EXPECT_THAT(examine_journal(file_of("")).damaged, SizeIs(1)) << part;
+    }
+    EXPECT_THAT(left_to_the_next(journal).requests, IsEmpty()) << part;
+    EXPECT_THAT(examine_journal(file_of("")).damaged, IsEmpty()) << "it is set aside";
+  }
+  auto journal = open();
+  ASSERT_TRUE(journal->keep_draft("d", "threads/t/reply", "a text"));
+  EXPECT_THAT(examine_journal(file_of("")).damaged, IsEmpty());
+}
+
+TEST_F(RequestJournalTest, WhatAnEarlierVersionCalledToldIsKeptOnceItIsOld) {
+  auto journal = open();
+  auto told = journal->begin("threads/t/reply", hello()).value();
+  told.is_told = true;
+  ASSERT_TRUE(journal->record(told));
+  make_earlier(told, R"("resumed":false,)", "");
+  clock.advance(RequestJournal::kLongest + std::chrono::minutes(1));
+  EXPECT_THAT(left_to_the_next(journal).drafts, SizeIs(1));
+  EXPECT_THAT(unsent(told), HasSubstr("hello"));
+  EXPECT_FALSE(std::filesystem::exists(file_of(told.name)));
+}
+
+TEST_F(RequestJournalTest, WhoWasInterruptedAndRepeatsRepeatsTheKey) {
+  auto journal = open();
+  const auto sent = journal->begin("threads/t/reply", hello(), 1, "", "d").value();
+  EXPECT_NE(journal->begin("threads/t/reply", hello(), 2)->steps[0].key, sent.steps[0].key) << "its writer waits";
+  journal->set_left("d", true);
+  const auto joined = journal->begin("threads/t/reply", hello(), 3).value();
+  EXPECT_EQ(joined.steps[0].key, sent.steps[0].key);
+  journal->end(sent);
+  journal->end(joined);
+  EXPECT_NE(journal->begin("threads/t/reply", hello(), 4)->steps[0].key, sent.steps[0].key) << "its writer has it";
+}
+
+TEST_F(RequestJournalTest, WhoRepeatsInAnotherMountRepeatsTheKey) {
+  auto journal = open();
+  auto other = open();
+  auto told = journal->begin("threads/t/reply", hello()).value();
+  EXPECT_NE(other->begin("threads/t/reply", hello())->steps[0].key, told.steps[0].key) << "its writer waits";
+  told.is_told = true;
+  ASSERT_TRUE(journal->record(told));
+  const auto again = other->begin("threads/t/reply", hello()).value();
+  EXPECT_EQ(again.steps[0].key, told.steps[0].key);
+  other->end(again);
+  EXPECT_NE(journal->begin("threads/t/reply", hello())->steps[0].key, told.steps[0].key) << "it has its answer";
+
+  auto kept = journal->begin("threads/u/reply", hello()).value();
+  ASSERT_TRUE(journal->keep_sending(kept));
+  const auto beside = other->begin("threads/u/reply", hello()).value();
+  EXPECT_EQ(beside.steps[0].key, kept.steps[0].key);
+  EXPECT_TRUE(journal->is_sent_again(kept));
 }
 
 TEST_F(RequestJournalTest, IsBounded) {

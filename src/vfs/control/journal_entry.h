@@ -1,0 +1,38 @@
+// The files of the request journal: what they contain, and the checksum by which a change of the disk is noticed before
+// it is published or sent under another key. Stateless.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vfs/control/request_journal.h"
+
+namespace playfs::vfs {
+
+inline constexpr std::size_t kLongestEntry = 1 << 20;
+inline constexpr std::string_view kRequestSuffix = ".json", kDraftSuffix = ".draft";
+
+std::string entry_text(const JournalledRequest& request);
+/// nullopt if it is damaged. `name` is not set.
+std::optional<JournalledRequest> parsed_entry(std::string_view text);
+
+struct DraftEntry {
+  std::string path;  ///< of the control file
+  std::string text;  ///< as written so far
+};
+std::string draft_text(const DraftEntry& draft);
+std::optional<DraftEntry> parsed_draft(std::string_view text);
+
+/// The saved texts in the journal's directory `unsent`, which wait for their writer. Paths, sorted.
+std::vector<std::string> unsent_texts(const std::string& unsent);
+/// What waits in a journal for its user. Paths, sorted.
+struct JournalHealth {
+  std::vector<std::string> unsent;
+  std::vector<std::string> damaged;  ///< files that are no entries; the next mount moves them to the unsent ones
+};
+/// Looks at the journal in `directory`, whoever has it open, and changes nothing.
+JournalHealth examine_journal(const std::string& directory);
+
+}  // namespace playfs::vfs

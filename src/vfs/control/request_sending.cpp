@@ -1,0 +1,236 @@
+#include "vfs/control/request_sending.h"
+
+#include "base/log.h"
+#include "vfs/attempt_fetches.h"
+#include "vfs/control/draft.h"
+#include "vfs/control/handles.h"
+#include "vfs/control/request_file.h"
+#include "vfs/control/resumed_requests.h"
+#include "vfs/mount.h"
+#include "wire/json.h"
+
+namespace playfs::vfs {
+namespace {
+
+/// Checked before anything is sent, so that a request of several steps is not sent in part.
+Status check_size(const RequestStep& step) {
+  const std::size_t size = json_size(step.body);
+  if (size <= kMaxRecordSize) return {};
+  return fail(ErrorCode::record_too_large,
+              "the record would have " + std::to_string(size) + " bytes of JSON, of " + std::to_string(kMaxRecordSize) +
+                  " allowed; nothing was sent",
+              "shorten it, or split it");
+}
+
+Async<RecordPartPtr> create(Mount& mount, RequestStep step, std::string caller) {
+  auto begin = [&mount, step = std::move(step), caller = std::move(caller)](const CancelToken& cancel,
+                                                                            Callback<RecordPartPtr> made) {
+    // Not on this thread: the client's threads carry all responses, and storing this one may take long.
+    auto learn = [&mount, collection = step.collection, cancel, made = std::move(made)](Result<Record> record) mutable {
+      if (!record) return made(fail(std::move(record).error()));
+      mount.executor().post(
+          [&mount, collection, cancel, record = std::move(*record), made = std::move(made)]() mutable {
+            auto text = std::make_shared<const content::RecordText>(mount.site().learn(collection, record));
+            record = {};
+            make_part(mount, std::move(text), text_of_record, cancel, std::move(made));
+          });
+    };
+    mount.site().client().ask_now();
+    mount.site().client().create_record(step.collection, step.body, step.key, cancel, std::move(learn), caller);
+  };
+  auto created = answer<RecordPartPtr>(std::move(begin));
+  co_return co_await created;
+}
+
+/// If the journal cannot be written, sending goes on nevertheless: it has the keys already.
+Fetch journal_progress(Mount& mount, const std::shared_ptr<JournalledRequest>& request) {
+  return on_disk(mount, [&mount, request]() -> Status {
+    if (Status written = mount.journal().record(*request); !written)
+      log_warning("the progress of a request is not journalled: " + written.error().message);
+    return {};
+  });
+}
+
+Fetch end_in_journal(Mount& mount, const std::shared_ptr<JournalledRequest>& request) {
+  return on_disk(mount, [&mount, request]() -> Status {
+    mount.journal().end(*request);
+    return {};
+  });
+}
+
+/// Why the step failed, and what its writer can do.
+Error failure_of(const JournalledRequest& request, std::size_t step, Error error) {
+  // A refusal does not prove that an earlier attempt did not arrive, so a repeated request keeps its keys.
+  error = with_advice(std::move(error), "it may have arrived: write the same text again, and it is sent once",
+                      "wait, then write the same text again: it is sent once");
+  if (step == 0) return error;
+  const std::string& thread = request.steps[0].made;
+  error.message = "the thread " + thread + " was created, but its first message was not: " + error.message;
+  error.hint = "write the message to threads/" + thread +
+               "/reply; the same request again sends the message, too, and no second thread";
+  return error;
+}
+
+/// Sends the steps whose records have not been made. `request` then has their ids.
+Async<Sent> send(Mount& mount, std::shared_ptr<JournalledRequest> request) {
+  RecordPartPtr last;
+  for (std::size_t at = 0; at < request->steps.size(); ++at) {
+    if (at + 1 < request->steps.size() && !request->steps[at].made.empty()) continue;
+    RequestStep step = request->steps[at];
+    if (at > 0) step.body.set("thread", request->steps[at - 1].made);
+    auto creating = create(mount, std::move(step), request->caller);
+    Result<RecordPartPtr> part = co_await creating;
+    if (!part && part.error().code == ErrorCode::interrupted) co_return fail(std::move(part).error());
+    if (!part) co_return fail(failure_of(*request, at, std::move(part).error()));
+    last = *part;
+    request->steps[at].made = last->record.id;
+    if (at + 1 < request->steps.size()) PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
+  }
+  PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
+  co_return Sent{request, last};
+}
+
+/// Waits until all requests written to the file earlier have an outcome, whatever it is.
+Async<void> until_its_turn(Mount& mount, std::string path, RequestTextPtr text) {
+  while (RequestTextPtr before = mount.requests().running_before(path, text)) {
+    Fetch until_done = [before](const CancelToken& cancel, Callback<void> done) {
+      before->wait(cancel, std::move(done));
+    };
+    PLAYFS_CO_CHECK(co_await until_done);
+  }
+  co_return Status();
+}
+
+/// Checks a request before it is sent for the first time. One that may have arrived may have taken the handle itself.
+Async<void> check_once(Mount& mount, OperationPtr op, std::shared_ptr<JournalledRequest> request) {
+  if (request->steps.front().collection != "agents" || mount.journal().is_checked(*request)) co_return Status();
+  auto checking = check_is_free(mount, op, request->steps.front());
+  Status is_free = co_await checking;
+  // Perhaps taken by itself: a writer may repeat a request while it is resumed.
+  if (!is_free && mount.journal().is_checked(*request)) co_return Status();
+  PLAYFS_CO_CHECK(std::move(is_free));
+  request->is_checked = true;
+  auto journalled = journal_progress(mount, request);
+  co_return co_await journalled;
+}
+
+/// Saves the text of a request that was accepted and then refused. Returns the error that says where.
+Async<void> give_up(Mount& mount, std::shared_ptr<JournalledRequest> request, Error why) {
+  auto told = std::make_shared<Error>(std::move(why));
+  PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, request, told]() -> Status {
+    *told = mount.journal().give_up(*request, *told);
+    return {};
+  }));
+  co_return fail(*told);
+}
+
+/// The mount sends it again by itself. Returns the error for its writer.
+Async<void> hand_over(Mount& mount, RequestTextPtr text, std::shared_ptr<JournalledRequest> request, Error why) {
+  why.hint = kSentAgain;
+  PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, request]() -> Status {
+    // It goes on if that cannot be written: the journal has the request already.
+    if (Status kept = mount.journal().keep_sending(*request); !kept) log_warning(kept.error().message);
+    return {};
+  }));
+  mount.resumed().add(request, text->order(), why);
+  co_return fail(std::move(why));
+}
+
+/// What becomes of a request that failed. Returns the error for its writer.
+Async<void> after_failure(Mount& mount, RequestTextPtr text, std::shared_ptr<JournalledRequest> request, Error error) {
+  if (error.code == ErrorCode::interrupted) co_return fail(std::move(error));  // the next mount sends it again
+  if (mount.journal().is_sent_again(*request)) {
+    if (is_undecided(error)) error.hint = kSentAgain;
+    co_return fail(std::move(error));
+  }
+  if (!text->is_accepted()) {
+    request->is_told = true;
+    PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
+    co_return fail(std::move(error));
+  }
+  auto ending = is_undecided(error) ? hand_over(mount, text, request, error) : give_up(mount, request, error);
+  co_return co_await ending;
+}
+
+/// Why a request was not tried: an earlier one of its file waits, for `why`.
+Error behind(const RequestText& text, Error why) {
+  why.message = "what was written here earlier has not arrived yet (" + why.message + "), so this was not sent";
+  if (!text.is_accepted()) why.hint = "wait until that is sent, then write this again";
+  return why;
+}
+
+/// Checks and sends it: nothing that was written to the file earlier is in its way.
+Async<Sent> send_in_turn(Mount& mount, OperationPtr op, RequestTextPtr text,
+                         std::shared_ptr<JournalledRequest> request) {
+  // Not before its turn, since an earlier request may have taken the handle.
+  auto checking = check_once(mount, op, request);
+  Status is_free = co_await checking;
+  const bool is_told = !text->is_accepted() && !mount.journal().is_sent_again(*request);
+  if (!is_free && is_told && is_free.error().code != ErrorCode::interrupted) {
+    PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
+    co_return fail(std::move(is_free).error());
+  }
+  Result<Sent> sent = fail(is_free ? Error() : std::move(is_free).error());
+  if (is_free) {
+    auto sending = send(mount, request);
+    sent = co_await sending;
+  }
+  if (sent) co_return sent;
+  PLAYFS_AWAIT_CHECK(after_failure(mount, text, request, std::move(sent).error()));
+  co_return sent;
+}
+
+}  // namespace
+
+Async<Sent> send_once(Mount& mount, OperationPtr op, std::string path, std::vector<RequestStep> steps) {
+  for (const RequestStep& step : steps) PLAYFS_CO_CHECK(check_size(step));
+  const RequestTextPtr text = *op->held<RequestTextPtr>(kRequestText);
+  auto request = std::make_shared<JournalledRequest>();
+  PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, path, steps, request, text, order = text->order()]() -> Status {
+    PLAYFS_TRY(*request,
+               mount.journal().begin(path, steps, order, mount.site().client().caller(), text->draft()->name()));
+    text->draft()->end();
+    if (text->is_left()) mount.journal().set_left(text->draft()->name(), true);  // too early, before
+    return {};
+  }));
+  PLAYFS_AWAIT_CHECK(until_its_turn(mount, path, text));
+  PLAYFS_AWAIT_CHECK(mount.resumed().tried(path));
+  if (auto why = mount.resumed().keeps_waiting(path))
+    PLAYFS_AWAIT_CHECK(after_failure(mount, text, request, behind(*text, *std::move(why))));
+  auto sending = send_in_turn(mount, op, text, request);
+  co_return co_await sending;
+}
+
+Async<Sent> send_again(Mount& mount, OperationPtr op, std::shared_ptr<JournalledRequest> request) {
+  PLAYFS_AWAIT_CHECK(check_once(mount, op, request));
+  auto sending = send(mount, request);
+  co_return co_await sending;
+}
+
+ShownText shown_answer(Mount& mount, const Sent& sent) {
+  const std::vector<RequestStep>& steps = sent.request->steps;
+  if (steps.size() == 1)
+    return shown_text_of(mount, steps[0].collection, sent.last->record.id, text_of_record, *sent.last);
+  JsonObject made{{"id", steps[0].made}};
+  for (const auto& [name, value] : steps[0].body) made.set(name, value);
+  made.set("first_message", sent.last->record.id);
+  return wire::to_pretty_text(made);
+}
+
+Async<void> check_is_free(Mount& mount, OperationPtr op, RequestStep step) {
+  if (step.collection != "agents") co_return Status();
+  auto checking = check_handle_is_free(mount, op, text_field(step.body, "handle"), "");
+  co_return co_await checking;
+}
+
+bool is_undecided(const Error& error) { return traits_of(error.code).reached != Reached::decision; }
+
+Error with_advice(Error error, const std::string& lost, const std::string& later) {
+  const Reached reached = traits_of(error.code).reached;
+  if (reached == Reached::decision || reached == Reached::nobody) return error;
+  const std::string& advice = error.code == ErrorCode::rate_limited ? later : lost;
+  error.hint = advice + (error.hint.empty() ? "" : "; " + error.hint);
+  return error;
+}
+
+}  // namespace playfs::vfs
