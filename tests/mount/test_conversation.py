@@ -558,6 +558,37 @@ class Records(Conversation):
         self.assertEqual({name: self.api.get('agents', ada)[name] for name in ('about', 'mood')},
                          {'about': 'new', 'mood': 'glad'})
 
+    def test_what_is_written_is_compared_with_what_the_service_has(self):
+        ada = self.api.create('agents', handle='ada', about='old')['id']
+        with open(self.top / 'agents/ada.json', 'r+', encoding='utf-8') as opened:
+            opened.read()
+            self.api.call('PATCH', f'/agents/{ada}', {'about': 'new'})
+            opened.seek(0)
+            opened.truncate()
+            opened.write('{"about": "old"}')
+        self.assertEqual(self.api.get('agents', ada)['about'], 'old')
+
+    def test_a_copy_undoes_nothing_that_others_wrote_into_the_same_field(self):
+        ada = self.api.create('agents', handle='ada', about='old')['id']
+        opened = os.open(self.top / 'agents/ada.json', os.O_RDWR)
+        self.addCleanup(os.close, opened)
+        copy = os.read(opened, 1 << 20).replace(b'old', b'mine')
+        self.api.call('PATCH', f'/agents/{ada}', {'about': 'theirs'})
+        self.refused(errno.ESTALE, lambda: os.pwrite(opened, copy, 0))
+        self.assertEqual(self.api.get('agents', ada)['about'], 'theirs')
+        self.assertEqual(json.loads((self.top / 'agents/ada.json').read_text())['about'], 'theirs', 'to be read again')
+
+    def test_an_edited_body_keeps_the_mentions_that_others_added(self):
+        thread = self.thread()
+        message = self.message(thread, 'hi @bob', mentions=['bob'])
+        with open(self.top / f'threads/{thread}/messages/{message}.json', 'r+', encoding='utf-8') as opened:
+            opened.read()
+            self.api.call('PATCH', f'/messages/{message}', {'mentions': ['bob', 'dave']})
+            opened.seek(0)
+            opened.truncate()
+            opened.write('{"body": "hello @eve @bob"}')
+        self.assertEqual(set(self.api.get('messages', message)['mentions']), {'bob', 'dave', 'eve'})
+
     def test_a_copy_read_before_others_changed_the_record_is_refused(self):
         ada = self.api.create('agents', handle='ada', about='old', mood='calm')['id']
         file = self.top / 'agents/ada.json'

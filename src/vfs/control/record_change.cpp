@@ -26,9 +26,34 @@ Async<Record> patch(Mount& mount, std::string collection, std::string id, JsonOb
   co_return co_await sent;
 }
 
+/// The record as the service has it now: what the file shows may be as old as the mount's `refresh`.
+Async<Record> current(Mount& mount, std::string collection, std::string id) {
+  auto ask = [&mount, collection, id](const CancelToken& cancel, Callback<Record> done) {
+    mount.site().client().ask_now();
+    mount.site().client().get_record(collection, id, cancel, std::move(done));
+  };
+  auto asked = answer<Record>(std::move(ask));
+  Result<Record> record = co_await asked;
+  if (!record) co_return fail(std::move(record).error().while_doing("read the record, which was not changed"));
+  co_return record;
+}
+
 Result<Record> decode(const std::string& text) {
   PLAYFS_TRY(const Json json, wire::parse_json(text));
   return wire::decode_record(json);
+}
+
+Error outdated() {
+  return {ErrorCode::stale, "the record has changed since it was read; read it again",
+          "only a copy with the updated_at that the file shows is taken; without updated_at, what differs is set"};
+}
+
+/// Shows the version that the service has: until then, reading the file again would give the old one.
+Async<void> show(Mount& mount, OperationPtr op, ShownRecord shown, Record record) {
+  mount.site().relearn(shown.collection, record);
+  mount.notifications().entry_changed(shown.directory, shown.name);
+  PLAYFS_AWAIT_CHECK(until_kernel_knows(mount, op, shown.directory, "told of the record"));
+  co_return Status();
 }
 
 /// Refreshes the project's head, since `status` and by-name/ show its cached record.
@@ -54,7 +79,8 @@ void OwnChanges::set(Record record) {
   record_ = std::move(record);
 }
 
-Result<JsonObject> changed_fields(const std::string& collection, const Record& before, const std::string& written) {
+Result<JsonObject> changed_fields(const std::string& collection, const Record& before, const Record& now,
+                                  const std::string& written) {
   auto json = wire::parse_json(written);
   if (!json || !json->object())
     return fail(ErrorCode::invalid_argument,
@@ -68,23 +94,23 @@ Result<JsonObject> changed_fields(const std::string& collection, const Record& b
   for (const char* spelling : {"updated_at", "updatedAt"}) {
     const Json* version = document.find(spelling);
     is_copy = is_copy || version;
-    if (version && version->string() && *version->string() != before.updated_at)
-      return fail(
-          ErrorCode::stale, "the record has changed since it was read; read it again",
-          "only a copy with the updated_at that the file shows is taken; without updated_at, what differs is set");
+    if (version && version->string() && *version->string() != before.updated_at) return fail(outdated());
   }
   for (const char* system : {"created_at", "createdAt", "updated_at", "updatedAt", "status"}) document.erase(system);
-  document.set("id", before.id);
+  document.set("id", now.id);
   PLAYFS_TRY(const Record after, wire::decode_record(Json(std::move(document))));
   JsonObject changed;
   for (const auto& [name, value] : after.fields) {
-    const Json* was = before.fields.find(name);
-    if (!was || *was != value) changed.append(name, value);
+    const Json *was = before.fields.find(name), *is = now.fields.find(name);
+    // What a copy leaves as it was is not written by anybody.
+    if ((is && *is == value) || (is_copy && was && *was == value)) continue;
+    if (is_copy && was && (!is || *is != *was)) return fail(outdated());
+    changed.append(name, value);
   }
-  PLAYFS_CHECK(check_change(collection, before, changed));
+  PLAYFS_CHECK(check_change(collection, now, changed));
   // An edited copy of the record contains its old mentions, too: these count only if they were edited.
   const bool are_said = changed.find("mentions") || (after.fields.find("mentions") && !is_copy);
-  if (collection == "messages" && changed.find("body") && !are_said) add_mentions(before, changed);
+  if (collection == "messages" && changed.find("body") && !are_said) add_mentions(now, changed);
   return changed;
 }
 
@@ -98,7 +124,11 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
     PLAYFS_AWAIT(const std::string was, repeat([&] { return shown.text.read(mount, op, 0, content::kParsedAtOnce); }));
     PLAYFS_CO_TRY(before, decode(was));
   }
-  PLAYFS_CO_TRY(JsonObject changed, changed_fields(shown.collection, *before, text));
+  PLAYFS_AWAIT(const Record now, current(mount, shown.collection, shown.id));
+  Result<JsonObject> differing = changed_fields(shown.collection, *before, now, text);
+  if (now.updated_at != before->updated_at && (!differing || differing->empty()))
+    PLAYFS_AWAIT_CHECK(show(mount, op, shown, now));
+  PLAYFS_CO_TRY(JsonObject changed, std::move(differing));
   if (changed.empty()) co_return RequestAnswer{std::string(), false};
   if (shown.collection == "projects" && changed.find(kHead))
     co_return fail(ErrorCode::invalid_argument, "latest_revision is moved by commits; nothing was changed",
@@ -108,7 +138,7 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
   if (shown.collection == "agents")
     PLAYFS_AWAIT_CHECK(check_handle_is_free(mount, op, text_field(changed, "handle"), shown.id));
   if (shown.collection == "messages")
-    PLAYFS_AWAIT_CHECK(check_parent(mount, op, text_field(changed, "parent"), text_field(before->fields, "thread")));
+    PLAYFS_AWAIT_CHECK(check_parent(mount, op, text_field(changed, "parent"), text_field(now.fields, "thread")));
   auto patching = patch(mount, shown.collection, shown.id, changed);
   Result<Record> answered = co_await patching;
   if (!answered) {
@@ -126,10 +156,8 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
   }
   const Record record = *std::move(answered);
   own->set(record);
-  mount.site().relearn(shown.collection, record);
+  PLAYFS_AWAIT_CHECK(show(mount, op, shown, record));
   if (shown.collection == "projects") PLAYFS_AWAIT_CHECK(refresh_head(mount, shown.id));
-  mount.notifications().entry_changed(shown.directory, shown.name);
-  PLAYFS_AWAIT_CHECK(until_kernel_knows(mount, op, shown.directory, "told of the record"));
   PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, shown.collection, "told of the list"));
   co_return RequestAnswer{std::string(), false};
 }

@@ -1,8 +1,9 @@
 // Changing a record by writing JSON to the file that shows it.
 //
-// Only the fields that differ from what the file showed are sent, as a PATCH. So a program that edits a copy and writes
-// all of it back changes only what it edited, and what others changed meanwhile stays. Fields that are left out are
-// kept. A copy of an older version is recognised by its `updated_at`, and refused.
+// The file may show an older version than the service has, so the service is asked first. What differs from its record
+// is sent, as a PATCH, and fields that are left out are kept. A document with `updated_at` is an edited copy of what
+// the file showed: fields that it did not edit stay as others have left them meanwhile. A copy of another version, or
+// of a field that others have changed as well, is refused.
 #pragma once
 
 #include <memory>
@@ -44,9 +45,11 @@ class OwnChanges {
 Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord shown, std::shared_ptr<OwnChanges> own,
                                    std::string text);
 
-/// The body of a PATCH that turns `before` into `written`. Ignores what only the service sets (id, created_at,
-/// updated_at, status). Fails with `stale` if `written` is a copy of another version. Refuses a dry run: the file shows
-/// the record, so it has no place for a plan. If a message's body changes, its mentions are derived anew.
-Result<JsonObject> changed_fields(const std::string& collection, const Record& before, const std::string& written);
+/// The body of a PATCH that makes of `now`, the service's record, what was `written` to a file that showed `before`.
+/// Ignores what only the service sets (id, created_at, updated_at, status). Fails with `stale` if `written` is a copy
+/// of another version, or changes what others have changed. Refuses a dry run: the file shows the record, so it has no
+/// place for a plan. If a message's body changes, its mentions are derived anew.
+Result<JsonObject> changed_fields(const std::string& collection, const Record& before, const Record& now,
+                                  const std::string& written);
 
 }  // namespace playfs::vfs

@@ -88,35 +88,45 @@ TEST(ThreadText, ALineIsNeverLong) {
 TEST(RecordChange, OnlyWhatDiffersIsSent) {
   const std::string text = R"({"id": "r", "created_at": "t", "updated_at": "u", "a": 1, "b": {"c": [1]}, "d": "x"})";
   const Record shown{"r", "t", "u", "", {{"a", 1}, {"b", JsonObject{{"c", Json::Array{1}}}}, {"d", "x"}}};
-  EXPECT_EQ(changed_fields("agents", shown, text).value(), JsonObject());
-  EXPECT_EQ(changed_fields("agents", shown, R"({"a": 1, "d": "y", "b": {"c": [1]}, "e": null})").value(),
+  EXPECT_EQ(changed_fields("agents", shown, shown, text).value(), JsonObject());
+  EXPECT_EQ(changed_fields("agents", shown, shown, R"({"a": 1, "d": "y", "b": {"c": [1]}, "e": null})").value(),
             (JsonObject{{"d", "y"}, {"e", nullptr}}));
-  EXPECT_EQ(
-      changed_fields("agents", shown, R"({"id": "z", "created_at": "u", "updated_at": 1, "status": "s"})").value(),
-      JsonObject());
-  EXPECT_EQ(changed_fields("agents", shown, "[1]").error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(changed_fields("agents", shown, "{\"a\": }").error().code, ErrorCode::invalid_argument);
+  const char* system = R"({"id": "z", "created_at": "u", "updated_at": 1, "status": "s"})";
+  EXPECT_EQ(changed_fields("agents", shown, shown, system).value(), JsonObject());
+  EXPECT_EQ(changed_fields("agents", shown, shown, "[1]").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(changed_fields("agents", shown, shown, "{\"a\": }").error().code, ErrorCode::invalid_argument);
 }
 
 TEST(RecordChange, ACopyOfAnotherVersionIsRefused) {
   const Record shown{"r", "t", "u", "", {{"a", 1}}};
   for (const char* version : {"updated_at", "updatedAt"}) {
     const std::string rest = std::string(R"({"a": 2, ")") + version + R"(": )";
-    EXPECT_EQ(changed_fields("agents", shown, rest + R"("u"})").value(), (JsonObject{{"a", 2}}));
-    EXPECT_EQ(changed_fields("agents", shown, rest + R"("earlier"})").error().code, ErrorCode::stale);
+    EXPECT_EQ(changed_fields("agents", shown, shown, rest + R"("u"})").value(), (JsonObject{{"a", 2}}));
+    EXPECT_EQ(changed_fields("agents", shown, shown, rest + R"("earlier"})").error().code, ErrorCode::stale);
   }
+}
+
+TEST(RecordChange, ACopyUndoesNothingThatOthersChanged) {
+  const Record shown{"r", "t", "u", "", {{"a", 1}, {"b", 1}}}, now{"r", "t", "v", "", {{"a", 1}, {"b", 2}}};
+  auto changed = [&](const char* written) { return changed_fields("agents", shown, now, written); };
+  EXPECT_EQ(changed(R"({"a": 3, "b": 1, "updated_at": "u"})").value(), (JsonObject{{"a", 3}}));
+  EXPECT_EQ(changed(R"({"a": 1, "b": 2, "updated_at": "u"})").value(), JsonObject()) << "as it is";
+  EXPECT_EQ(changed(R"({"a": 1, "b": 3, "updated_at": "u"})").error().code, ErrorCode::stale);
+  EXPECT_EQ(changed(R"({"b": 1})").value(), (JsonObject{{"b", 1}})) << "no copy: what is written is meant";
+  EXPECT_EQ(changed(R"({"b": 2})").value(), JsonObject());
 }
 
 TEST(RecordChange, ThePlanOfAChangeIsRefused) {
   const Record shown{"r", "t", "u", "", {{"a", 1}}};
-  EXPECT_EQ(changed_fields("agents", shown, R"({"a": 2, "dry_run": true})").error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(changed_fields("agents", shown, R"({"a": 2, "dry_run": false})").value(), (JsonObject{{"a", 2}}));
+  EXPECT_EQ(changed_fields("agents", shown, shown, R"({"a": 2, "dry_run": true})").error().code,
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(changed_fields("agents", shown, shown, R"({"a": 2, "dry_run": false})").value(), (JsonObject{{"a", 2}}));
 }
 
 TEST(RecordChange, MentionsFollowTheTextUnlessTheyAreSaid) {
   const Record shown{"r", "t", "u", "", {{"body", "@a"}, {"mentions", Json::Array{"a", "b"}}}};
   auto mentions = [&](const std::string& written) {
-    const auto changed = changed_fields("messages", shown, written);
+    const auto changed = changed_fields("messages", shown, shown, written);
     const Json* found = changed->find("mentions");
     return found ? *found : Json();
   };
