@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import fixture
@@ -270,16 +271,23 @@ class InOrder(Conversation):
         self.assertEqual(self.bodies(), sent)
 
     def test_what_is_written_after_a_crash_waits_for_what_it_left(self):
-        reply = self.top / 'threads' / self.thread() / 'reply'
-        self.proxy.set_hanging('messages')
-        reply.write_text('first')
-        self.eventually(self.proxy.hung, 'the first is under way')
+        path, go_on, came = pathlib.Path('threads') / self.thread() / 'reply', threading.Event(), []
+        self.addCleanup(go_on.set)
+
+        def hold_the_first(method, path, headers, body, ask):
+            if method == 'POST' and b'first' in body:
+                came.append(path)
+                go_on.wait(fixture.COMMAND_LIMIT)
+        self.proxy.raw = hold_the_first
+        (self.top / path).write_text('first')
+        self.eventually(lambda: len(came) == 1, 'it is under way')
         self.ann.kill()
         self.ann.end()
         top = self.mount(self.proxy.url, options=self.options).directory
-        self.eventually(self.proxy.hung, 'it is sent again')
-        (top / reply.relative_to(self.top)).write_text('second')
-        self.proxy.set_hanging(None)
+        self.eventually(lambda: len(came) == 2, 'it is sent again')
+        (top / path).write_text('second')
+        time.sleep(1)  # in which it would overtake the first
+        go_on.set()
         self.eventually(lambda: len(self.api.all('messages')) == 2, 'both arrive')
         self.assertEqual(self.bodies(), ['first', 'second'])
 
