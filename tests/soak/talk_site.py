@@ -132,7 +132,7 @@ class Site:
         found = []
         for path in (self.run.case.home / str(self.run.number) / self.home / 'state').rglob('=requests/*.json'):
             try:
-                found.append(json.loads(path.read_text()))
+                found.append(json.loads(path.read_text().partition('\n')[0]))  # a checksum follows
             except (OSError, ValueError):
                 pass  # it has just ended
         return found

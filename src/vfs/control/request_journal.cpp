@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <set>
 
 #include "base/log.h"
 #include "vfs/control/journal_entry.h"

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "vfs/attempt_fetches.h"
+#include "vfs/control/control_text.h"
 #include "vfs/control/draft.h"
 #include "vfs/control/handles.h"
 #include "vfs/control/request_file.h"
