@@ -209,6 +209,18 @@ class Mounted(Command):
         self.assertEqual(self.entries('--mark-seen'), [second])
         self.eventually(lambda: not list((self.ann.directory / 'inbox/new').iterdir()), 'the mount sees the mark')
 
+    def test_a_signal_loses_no_entry(self):
+        talk, seen = self.thread(), self.ann.directory / 'inbox/seen'
+        wanted = [self.message(talk, f'{number}', mentions=['ann']) for number in range(40)]
+        self.eventually(lambda: self.entries('--limit', 1000) == wanted, 'all are there')
+        reader = self.started('--mark-seen', '--limit', 1000, '--json')
+        self.eventually(lambda: any(seen.iterdir()), 'the first mark')
+        reader.send_signal(signal.SIGINT)
+        out, _ = reader.communicate(timeout=fixture.COMMAND_LIMIT)
+        self.assertIn(reader.returncode, (DONE, -signal.SIGINT))
+        new = self.entries('--limit', 1000)
+        self.assertEqual([each for each in wanted if each not in new and each not in out], [])
+
     def test_a_waiting_command_keeps_no_mount_busy(self):
         self.place = self.ann.directory
         waiting = self.started('--wait')
