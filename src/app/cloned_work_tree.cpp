@@ -19,8 +19,7 @@ namespace {
 constexpr const char* kCloneState = "/state";  // below the mark's folder
 constexpr std::chrono::milliseconds kLookForInterrupt{100};
 
-vfs::FileSystemOptions options_of(const CommandContext& context, const MountedPlace& place,
-                                  const std::optional<RevisionId>& base) {
+vfs::FileSystemOptions options_of(const CommandContext& context, const MountedPlace& place) {
   vfs::FileSystemOptions options;
   options.state_directory = place.work + "/" + kMarkFolder + kCloneState;
   options.mount_source = place.source;
@@ -29,7 +28,7 @@ vfs::FileSystemOptions options_of(const CommandContext& context, const MountedPl
   options.uid = geteuid();
   options.gid = getegid();
   options.project = ProjectId(place.project);
-  options.revision = base;
+  options.revision = place.clone->revision;
   return options;
 }
 
@@ -63,8 +62,7 @@ Result<T> await_or_cancel(const std::function<bool()>& interrupted, const Start&
 }  // namespace
 
 Result<std::unique_ptr<ClonedWorkTree>> ClonedWorkTree::open(CommandContext& context, MountedPlace place,
-                                                             const std::string& command,
-                                                             const std::optional<RevisionId>& base) {
+                                                             const std::string& command) {
   const std::string who = "playfs " + command + " (process " + std::to_string(getpid()) + ")";
   PLAYFS_TRY(auto lock, clone::Lock::take(place.work, who, [&](const std::string& holder) {
                context.out.note("Waiting for " + (holder.empty() ? "another command" : safe(holder)) +
@@ -74,14 +72,14 @@ Result<std::unique_ptr<ClonedWorkTree>> ClonedWorkTree::open(CommandContext& con
   PLAYFS_TRY(auto stack, context.open_client_stack(source));
   std::unique_ptr<ClonedWorkTree> opened(
       new ClonedWorkTree(context, std::move(place), std::move(lock), std::move(stack)));
-  PLAYFS_CHECK(opened->begin(base));
+  PLAYFS_CHECK(opened->begin());
   return opened;
 }
 
-Status ClonedWorkTree::begin(const std::optional<RevisionId>& base) {
+Status ClonedWorkTree::begin() {
   PLAYFS_CHECK(make_private_directory(place().work + "/" + kMarkFolder + kCloneState));
   tree_ = std::make_unique<vfs::LoneWorkTree>(stack_->site(), stack_->clock(), stack_->executor(), stack_->random(),
-                                              options_of(context_, place(), base));
+                                              options_of(context_, place()));
   PLAYFS_CHECK(await<void>([&](auto done) { tree_->open(std::move(done)); }));
   PLAYFS_TRY(clone_, clone::Clone::open(place().work, stack_->site(), *tree_));
   return clone_->take_in();
@@ -96,7 +94,19 @@ Result<clone::BroughtOut> ClonedWorkTree::bring_out() {
   }
   for (const auto& each : brought->left_out)
     context_.out.note("Left out " + safe(each.path) + ": " + safe(each.why.message));
+  PLAYFS_CHECK(mark_base());
   return brought;
+}
+
+Status ClonedWorkTree::mark_base() {
+  const RevisionTreePtr tree = tree_->stage().base();
+  const RevisionId base = tree ? tree->revision.id : RevisionId();
+  if (base == marked_) return {};
+  TreeOrigin origin = *place().clone;
+  origin.revision = base;
+  PLAYFS_CHECK(write_clone_mark(place().work, origin));
+  marked_ = base;
+  return {};
 }
 
 template <class T, class Start>

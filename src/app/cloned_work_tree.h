@@ -16,10 +16,10 @@ namespace playfs::app {
 
 class ClonedWorkTree final : public WorkTreeAccess {
  public:
-  /// Locks the clone, and takes in what was changed in its directory. `base`: of one that is new; none: head.
+  /// Locks the clone, and takes in what was changed in its directory. A new stage is based on the revision in the
+  /// clone's mark.
   static Result<std::unique_ptr<ClonedWorkTree>> open(CommandContext& context, MountedPlace place,
-                                                      const std::string& command,
-                                                      const std::optional<RevisionId>& base = std::nullopt);
+                                                      const std::string& command);
 
   /// Writes out what the directory lacks of the work tree, and says on stderr what cannot be.
   Result<clone::BroughtOut> bring_out();
@@ -42,8 +42,14 @@ class ClonedWorkTree final : public WorkTreeAccess {
 
  private:
   ClonedWorkTree(CommandContext& context, MountedPlace place, clone::Lock lock, OpenStack stack)
-      : WorkTreeAccess(std::move(place)), context_(context), lock_(std::move(lock)), stack_(std::move(stack)) {}
-  Status begin(const std::optional<RevisionId>& base);
+      : WorkTreeAccess(std::move(place)),
+        context_(context),
+        lock_(std::move(lock)),
+        stack_(std::move(stack)),
+        marked_(this->place().clone->revision) {}
+  Status begin();
+  /// Has the mark name the base, once the directory has it: a stage that is lost is begun anew on that.
+  Status mark_base();
   [[nodiscard]] Result<vfs::ProjectStatus> project_status();
   /// Runs an operation that changes the stage, and brings the result out.
   template <class T, class Start>
@@ -52,6 +58,7 @@ class ClonedWorkTree final : public WorkTreeAccess {
   CommandContext& context_;
   const clone::Lock lock_;
   OpenStack stack_;
+  RevisionId marked_;                        ///< the base that the mark names
   std::unique_ptr<vfs::LoneWorkTree> tree_;  // uses the stack
   std::unique_ptr<clone::Clone> clone_;
 };

@@ -43,6 +43,7 @@ Result<Lock> Lock::take(const std::string& directory, const std::string& who,
 Result<std::unique_ptr<Clone>> Clone::open(const std::string& directory, content::Site& site, vfs::LoneWorkTree& tree) {
   PLAYFS_TRY(PlainDirectory opened, PlainDirectory::open(directory));
   PLAYFS_TRY(Index index, Index::open(state_of(directory) + kIndexFile));
+  index.belongs_to(tree.stage_identity());
   return std::unique_ptr<Clone>(new Clone(std::move(opened), std::move(index), site, tree));
 }
 

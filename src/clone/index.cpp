@@ -77,6 +77,7 @@ Status Index::load() {
     PLAYFS_TRY(const bool more, values.step());
     if (!more) break;
     if (values.text(0) == "looked") looked_ = values.integer(1);
+    if (values.text(0) == "stage") stage_ = values.integer(1);
     if (values.text(0) == "behind") is_behind_ = values.integer(1) != 0;
     if (values.text(0) == "format" && values.integer(1) > kFormat)
       return fail(ErrorCode::not_supported, "written by a newer version of playfs");
@@ -119,6 +120,16 @@ void Index::set_behind(bool behind) {
   is_behind_ = behind;
 }
 
+void Index::belongs_to(std::uint64_t stage) {
+  const auto id = static_cast<std::int64_t>(stage);
+  if (id == stage_) return;
+  for (const auto& [path, row] : rows_) changed_.insert(path);
+  rows_.clear();
+  stage_ = id;
+  looked_ = 0;
+  is_behind_ = values_changed_ = true;
+}
+
 Status Index::put_value(Statement& put, std::string_view key, std::int64_t value) {
   return put.bind(1, key).bind(2, value).run();
 }
@@ -137,6 +148,7 @@ Status Index::commit() {
   PLAYFS_CHECK(put_value(set, "format", kFormat));
   PLAYFS_CHECK(put_value(set, "looked", looked_));
   PLAYFS_CHECK(put_value(set, "behind", is_behind_ ? 1 : 0));
+  PLAYFS_CHECK(put_value(set, "stage", stage_));
   PLAYFS_CHECK(transaction.commit());
   changed_.clear();
   values_changed_ = false;

@@ -65,6 +65,10 @@ class Index {
   [[nodiscard]] bool is_behind() const { return is_behind_; }
   void set_behind(bool behind);
 
+  /// Says which stage (stage::identity_of_stage) the rows speak of. If that is another one, they say nothing: they are
+  /// dropped, and every file is compared again.
+  void belongs_to(std::uint64_t stage);
+
   [[nodiscard]] Status commit();
 
  private:
@@ -76,6 +80,7 @@ class Index {
   Rows rows_;
   std::set<std::string> changed_;  ///< paths whose rows are to be written or removed
   std::int64_t looked_ = 0;
+  std::int64_t stage_ = 0;
   bool is_behind_ = true;
   bool values_changed_ = false;
 };

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+
+#include "stage/store/identity.h"
 #include "vfs/async.h"
 #include "vfs/attempt_driver.h"
 #include "vfs/control/control_text.h"
@@ -46,6 +49,15 @@ LoneWorkTree::~LoneWorkTree() {
 }
 
 stage::Stage& LoneWorkTree::stage() { return tree_->stage(); }
+
+std::uint64_t LoneWorkTree::stage_identity() const {
+  std::error_code problem;
+  // Of its one project.
+  for (std::filesystem::directory_iterator entry(mount_->options().state_directory, problem), end;
+       !problem && entry != end; entry.increment(problem))
+    if (const std::uint64_t identity = stage::identity_of_stage(entry->path().string())) return identity;
+  return 0;
+}
 
 Caller LoneWorkTree::user(CancelToken cancel) { return {geteuid(), getegid(), getpid(), std::move(cancel)}; }
 

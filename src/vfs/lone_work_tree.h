@@ -36,6 +36,8 @@ class LoneWorkTree {
   void open(Reply<void> done);
   /// REQUIRES: open() has succeeded.
   [[nodiscard]] stage::Stage& stage();
+  /// stage::identity_of_stage of it.
+  [[nodiscard]] std::uint64_t stage_identity() const;
 
   // All of these REQUIRE that open() has succeeded.
   void commit(CommitRequest request, CancelToken cancel, Reply<CommitResult> done);

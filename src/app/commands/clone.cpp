@@ -52,30 +52,34 @@ Status check_revision(runtime::ClientStack& stack, const Project& project, const
               "playfs log --project " + shell_word(project.id.text()));
 }
 
-struct Cloned {
-  MountedPlace place;
-  std::optional<RevisionId> base;
-};
+/// What head is, if the service shows it.
+Result<RevisionId> shown_head(runtime::ClientStack& stack, const Project& project) {
+  if (project.latest_revision.empty()) return project.latest_revision;
+  PLAYFS_TRY(const auto head,
+             await<content::Head>([&](auto done) { stack.site().shown_head(project.id, {}, std::move(done)); }));
+  return head.shown.value_or(project.latest_revision);
+}
 
-Result<Cloned> plan_clone(CommandContext& context, const CloneArguments& arguments) {
+Result<MountedPlace> plan_clone(CommandContext& context, const CloneArguments& arguments) {
   PLAYFS_TRY(const runtime::Source source, context.source());
   PLAYFS_TRY(auto stack, context.open_client_stack(source));
   PLAYFS_TRY(const Project project, find_project(context, *stack, arguments.project));
-  Cloned cloned;
+  RevisionId base(arguments.revision.value_or(""));
   if (arguments.revision) {
-    cloned.base = RevisionId(*arguments.revision);
-    PLAYFS_CHECK(check_revision(*stack, project, *cloned.base));
+    PLAYFS_CHECK(check_revision(*stack, project, base));
+  } else {
+    PLAYFS_TRY(base, shown_head(*stack, project));
   }
-  PLAYFS_TRY(cloned.place.work, prepare_directory(context.io.absolute(arguments.directory)));
-  cloned.place.mount_point = cloned.place.path = cloned.place.work;
-  cloned.place.source = source.text;
-  cloned.place.project = project.id.text();
-  cloned.place.in_work = "";
+  MountedPlace place;
+  PLAYFS_TRY(place.work, prepare_directory(context.io.absolute(arguments.directory)));
+  place.mount_point = place.path = place.work;
+  place.source = source.text;
+  place.project = project.id.text();
+  place.in_work = "";
   // The name of a local playground may mean another directory tomorrow.
   const bool is_embedded = source.kind == runtime::Source::Kind::embedded;
-  cloned.place.clone = TreeOrigin{is_embedded ? "local:" + source.directory : source.text, source.base_path, project.id,
-                                  cloned.base.value_or(project.latest_revision)};
-  return cloned;
+  place.clone = TreeOrigin{is_embedded ? "local:" + source.directory : source.text, source.base_path, project.id, base};
+  return place;
 }
 
 /// The mark comes first: a command that finds it goes on with what a killed clone left.
@@ -87,10 +91,9 @@ Status write_state(const MountedPlace& place) {
 }  // namespace
 
 Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& arguments) {
-  PLAYFS_TRY(const Cloned cloned, plan_clone(context, arguments));
-  const MountedPlace& place = cloned.place;
+  PLAYFS_TRY(const MountedPlace place, plan_clone(context, arguments));
   PLAYFS_CHECK(write_state(place));
-  PLAYFS_TRY(auto tree, ClonedWorkTree::open(context, place, "clone", cloned.base));
+  PLAYFS_TRY(auto tree, ClonedWorkTree::open(context, place, "clone"));
   PLAYFS_TRY(const auto brought, tree->bring_out());
   PLAYFS_TRY(const auto status, tree->status());
   context.out.line(place.work);

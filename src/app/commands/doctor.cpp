@@ -12,6 +12,7 @@
 #include "app/mount_point.h"
 #include "app/mount_record.h"
 #include "app/mounted.h"
+#include "app/tree_origin.h"
 #include "base/clock.h"
 #include "base/shell.h"
 #include "base/sqlite.h"
@@ -246,11 +247,13 @@ bool tell(Findings& findings, const std::string& directory, const stage::StageHe
   }
   if (health.database) {
     const bool newer = health.database->code == ErrorCode::not_supported;
-    findings.add(Finding::wrong, "stage", directory,
-                 newer ? "stage.db was written by a newer version of playfs"
-                       : "the database of staged changes is damaged: " + health.database->message,
-                 newer ? health.database->hint
-                       : std::string(kRepair) + " (sets it aside, with the staged bytes; work/ then shows head)");
+    findings.add(
+        Finding::wrong, "stage", directory,
+        newer ? "stage.db was written by a newer version of playfs"
+              : "the database of staged changes is damaged: " + health.database->message,
+        newer ? health.database->hint
+              : std::string(kRepair) +
+                    " (sets it aside, with the staged bytes; then work/ shows head, and a clone compares every file)");
     return false;
   }
   if (!health.lost.empty())
@@ -350,6 +353,13 @@ void look_at_requests(Findings& findings, const std::string& sites) {
   }
 }
 
+/// Of the clone that a command would find here.
+void look_at_clone(Findings& findings, const std::string& place, const std::string& label, bool repair) {
+  auto found = find_clone(place);
+  if (!found) return findings.add("clone", place, found.error());
+  if (*found) look_at_stages(findings, (*found)->root + "/" + kMarkFolder + "/state", 1, label, repair);
+}
+
 }  // namespace
 
 Result<ExitCode> doctor(CommandContext& context, const DoctorArguments& arguments) {
@@ -357,13 +367,14 @@ Result<ExitCode> doctor(CommandContext& context, const DoctorArguments& argument
   Findings findings(context.out);
   look_at_mounts(findings, context.places, arguments.repair);
   look_at_places(findings, context.places, arguments.repair);
+  const std::string label = format_iso8601(context.io.clock.wall()).substr(0, 19);
   const std::string& state = context.places.state;
   if (answers(findings, state)) {
     look_at_mode(findings, "place", state, 077, arguments.repair);
-    look_at_stages(findings, state + "/sites", kSiteProjectImport,
-                   format_iso8601(context.io.clock.wall()).substr(0, 19), arguments.repair);
+    look_at_stages(findings, state + "/sites", kSiteProjectImport, label, arguments.repair);
     look_at_requests(findings, state + "/sites");
   }
+  if (answers(findings, context.io.directory)) look_at_clone(findings, context.io.directory, label, arguments.repair);
   return findings.end();
 }
 

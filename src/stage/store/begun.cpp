@@ -1,6 +1,9 @@
 #include "stage/store/begun.h"
 
+#include <charconv>
+
 #include "base/fd.h"
+#include "stage/store/identity.h"
 
 namespace playfs::stage {
 
@@ -18,6 +21,13 @@ Result<std::string> id_of(Tables& stored) {
 }
 
 }  // namespace
+
+std::uint64_t identity_of_stage(const std::string& directory) {
+  const std::string mark = mark_of(directory);
+  std::uint64_t id = 0;
+  std::from_chars(mark.data(), mark.data() + mark.size(), id);
+  return id;
+}
 
 bool is_begun(const std::string& directory) { return !mark_of(directory).empty(); }
 

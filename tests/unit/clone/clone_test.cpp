@@ -223,6 +223,25 @@ TEST_F(CloneTest, WhatAKilledTakeInLeftHalfWrittenIsTakenInAgain) {
   EXPECT_THAT(conflicts(), IsEmpty());
 }
 
+TEST_F(CloneTest, AnIndexOfAnotherStageSaysNothing) {
+  index->belongs_to(1);
+  take_in();
+  settle();
+  reopen();
+  index->belongs_to(1);
+  EXPECT_TRUE(index->find("a"));
+  EXPECT_FALSE(index->is_behind());
+  write("a", "mine");
+  index->belongs_to(2);
+  EXPECT_FALSE(index->find("a"));
+  EXPECT_TRUE(index->is_behind());
+  EXPECT_THAT(bring_out(), UnorderedElementsAre("a", "d/b")) << "whose files they are is not known";
+  take_in();
+  EXPECT_THAT(bring_out(), IsEmpty());
+  EXPECT_EQ(read("a"), "mine");
+  EXPECT_EQ(read("a.head"), "one");
+}
+
 TEST_F(CloneTest, IgnoredFilesAreNotRead) {
   write(".gitignore", "*.o\nbuild/\n");
   write("x.o", "object");

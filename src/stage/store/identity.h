@@ -1,0 +1,13 @@
+// Which stage a directory holds, for those who keep something beside a stage that belongs to no other. Blocking;
+// stateless.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace playfs::stage {
+
+/// The random number that was drawn when the stage in `directory` was begun; 0 if none was.
+std::uint64_t identity_of_stage(const std::string& directory);
+
+}  // namespace playfs::stage
