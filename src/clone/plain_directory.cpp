@@ -20,8 +20,11 @@ namespace {
 // Below the state folder.
 constexpr const char* kPrepared = "new";
 constexpr const char* kLostFound = "../lost+found";  // from there
-/// Ends the name of what was taken out of the directory.
-constexpr const char* kTakenOut = ".out";
+/// What is taken out of the directory is called NUMBER-INODE.out-NAME: INODE is that of what was put in its place.
+constexpr std::string_view kTakenOut = ".out-";
+constexpr std::size_t kMostOfName = 180;
+/// How often to put back what an editor saves meanwhile.
+constexpr int kPutBacks = 8;
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
@@ -33,6 +36,24 @@ int rename_within(int from, const std::string& name, int to, const std::string& 
 
 /// File systems without exchanging or "only if absent" (NFS, some FUSE) refuse the flag.
 bool is_unknown_flag(int error) { return error == EINVAL || error == ENOSYS; }
+
+std::string name_of_taken_out(const std::string& number, ino_t put, const std::string& name) {
+  return number + "-" + std::to_string(put) + std::string(kTakenOut) + name.substr(0, kMostOfName);
+}
+
+/// Whether this command, or one that was killed, wrote it: then nobody misses it.
+bool is_own(int folder, const std::string& taken_out) {
+  struct stat info {};
+  const std::size_t begin = taken_out.find('-') + 1, end = taken_out.find(kTakenOut);
+  return fstatat(folder, taken_out.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+         std::to_string(info.st_ino) == taken_out.substr(begin, end - begin);
+}
+
+std::optional<Signature> signature_at(int directory, const std::string& name) {
+  struct stat info {};
+  if (fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
+  return signature_of(info);
+}
 
 /// Applies `may_go` to what lies at `name`. A directory never may.
 Result<bool> may_go_at(int directory, const std::string& name, const PlainDirectory::MayGo& may_go) {
@@ -68,16 +89,34 @@ Result<PlainDirectory> PlainDirectory::open(const std::string& path) {
 
 Status PlainDirectory::keep_what_was_left() const {
   PLAYFS_TRY(const auto left, names(folder_.get(), path_ + "/" + kStateFolder));
-  PLAYFS_TRY(const std::int64_t time, now());
   for (const Name& name : left) {
-    if (!name.text.ends_with(kTakenOut)) continue;
-    if (mkdirat(folder_.get(), kLostFound, 0700) != 0 && errno != EEXIST)
-      return fail(error(errno, "create a directory in", kStateFolder));
-    const std::string kept = std::string(kLostFound) + "/" + std::to_string(time) + "-" + name.text;
-    if (renameat(folder_.get(), name.text.c_str(), folder_.get(), kept.c_str()) != 0)
-      return fail(error(errno, "keep a file in", kStateFolder));
+    if (name.text.find(kTakenOut) == std::string::npos) continue;
+    if (!is_own(folder_.get(), name.text)) PLAYFS_CHECK(keep(name.text));
+    else if (unlinkat(folder_.get(), name.text.c_str(), 0) != 0) return fail(error(errno, "clean up", kStateFolder));
   }
   return {};
+}
+
+Status PlainDirectory::keep(const std::string& taken_out) const {
+  PLAYFS_TRY(const std::int64_t time, now());
+  if (mkdirat(folder_.get(), kLostFound, 0700) != 0 && errno != EEXIST)
+    return fail(error(errno, "create a directory in", kStateFolder));
+  const std::string number = taken_out.substr(0, taken_out.find('-'));
+  const std::string name = taken_out.substr(taken_out.find(kTakenOut) + kTakenOut.size());
+  const std::string kept = std::to_string(time) + "-" + number + "-" + name;
+  if (renameat(folder_.get(), taken_out.c_str(), folder_.get(), joined(kLostFound, kept).c_str()) != 0)
+    return fail(error(errno, "keep a file in", kStateFolder));
+  kept_.push_back(std::string(kKeptIn) + "/" + kept);
+  return {};
+}
+
+Result<std::vector<std::string>> PlainDirectory::lost_and_found() const {
+  std::vector<std::string> found;
+  PLAYFS_TRY(auto opened, directory(kKeptIn));
+  if (!opened) return found;
+  PLAYFS_TRY(const auto kept, names(opened->get(), kKeptIn));
+  for (const Name& name : kept) found.push_back(std::string(kKeptIn) + "/" + name.text);
+  return found;
 }
 
 Error PlainDirectory::error(int number, const char* what, const std::string& path) const {
@@ -191,9 +230,14 @@ Result<PlainDirectory::Prepared> PlainDirectory::prepare_link(const std::string&
 }
 
 /// Exchanges what is prepared for what is at `place`. What came since it was looked at is put back.
-Result<bool> PlainDirectory::exchange(const Prepared& prepared, const Place& place, const MayGo& may_go) const {
-  const std::string out = prepared.name_ + kTakenOut;
+Result<bool> PlainDirectory::exchange(const Prepared& prepared, const Place& place, const std::string& path,
+                                      const MayGo& may_go) const {
   const int in = place.directory.get();
+  // Open, so that no other file gets its number.
+  const UniqueFd held(openat(folder_.get(), prepared.name_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const auto put = held ? signature_at(folder_.get(), prepared.name_) : std::nullopt;
+  if (!put) return fail(error(errno, "open a file in", kStateFolder));
+  const std::string out = name_of_taken_out(prepared.name_, put->inode, place.name);
   if (renameat(folder_.get(), prepared.name_.c_str(), folder_.get(), out.c_str()) != 0)
     return fail(error(errno, "rename a file in", kStateFolder));
   if (rename_within(folder_.get(), out, in, place.name, RENAME_EXCHANGE) != 0) {
@@ -202,13 +246,29 @@ Result<bool> PlainDirectory::exchange(const Prepared& prepared, const Place& pla
     if (is_unknown && renameat(folder_.get(), out.c_str(), in, place.name.c_str()) == 0) return true;
     static_cast<void>(unlinkat(folder_.get(), out.c_str(), 0));
     if (is_not_there(is_unknown ? errno : number)) return false;
-    return fail(error(is_unknown ? errno : number, "write", place.name));
+    return fail(error(is_unknown ? errno : number, "write", path));
   }
   PLAYFS_TRY(const bool was_right, may_go_at(folder_.get(), out, may_go));
-  if (!was_right && rename_within(folder_.get(), out, in, place.name, RENAME_EXCHANGE) != 0)
-    return fail(error(errno, "put back", place.name));
-  if (unlinkat(folder_.get(), out.c_str(), 0) != 0) return fail(error(errno, "remove a file in", kStateFolder));
+  if (!was_right) PLAYFS_CHECK(put_back(out, place, *put));
+  else if (unlinkat(folder_.get(), out.c_str(), 0) != 0) return fail(error(errno, "remove a file in", kStateFolder));
   return was_right;
+}
+
+/// `put` is at `place` instead of what is called `out`. Whoever saves there once more gets that back too; of what is
+/// left in the end, only what this put there is removed.
+Status PlainDirectory::put_back(const std::string& out, const Place& place, const Signature& put) const {
+  std::optional<Signature> there = put, came;
+  for (int tries = 0; tries < kPutBacks; ++tries) {
+    const auto back = signature_at(folder_.get(), out);
+    // Whoever removed the file meanwhile did not mean this version.
+    if (rename_within(folder_.get(), out, place.directory.get(), place.name, RENAME_EXCHANGE) != 0) return keep(out);
+    came = signature_at(folder_.get(), out);
+    if (came && there && came->is_but_renamed(*there)) break;
+    there = back;
+  }
+  if (!came || !came->is_but_renamed(put)) return keep(out);
+  if (unlinkat(folder_.get(), out.c_str(), 0) != 0) return fail(error(errno, "remove a file in", kStateFolder));
+  return {};
 }
 
 Result<std::optional<Signature>> PlainDirectory::put(const Prepared& prepared, const std::string& path,
@@ -229,7 +289,7 @@ Result<std::optional<Signature>> PlainDirectory::put(const Prepared& prepared, c
     if (!is_put && (errno == EEXIST || errno == ENOENT || errno == ENOTDIR)) return nothing;
     if (!is_put) return fail(error(errno, "write", path));
   } else {
-    PLAYFS_TRY(is_put, exchange(prepared, *place, may_go));
+    PLAYFS_TRY(is_put, exchange(prepared, *place, path, may_go));
   }
   if (!is_put) return nothing;
   if (fstatat(in, place->name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return fail(error(errno, "stat", path));
@@ -245,14 +305,14 @@ Result<bool> PlainDirectory::remove(const std::string& path, const MayGo& may_go
   PLAYFS_TRY(const bool may, may_go_at(in, place->name, may_go));
   if (!may) return false;
   PLAYFS_TRY(const std::string fresh, fresh_name());
-  const std::string out = fresh + kTakenOut;
+  const std::string out = name_of_taken_out(fresh, 0, place->name);
   if (renameat(in, place->name.c_str(), folder_.get(), out.c_str()) != 0) {
     if (errno == ENOENT) return true;
     return fail(error(errno, "remove", path));
   }
   PLAYFS_TRY(const bool was_right, may_go_at(folder_.get(), out, may_go));
-  if (!was_right && rename_within(folder_.get(), out, in, place->name, RENAME_NOREPLACE) != 0)
-    return fail(error(errno, "put back", path));
+  // Where something was saved meanwhile, that stays.
+  if (!was_right && rename_within(folder_.get(), out, in, place->name, RENAME_NOREPLACE) != 0) PLAYFS_CHECK(keep(out));
   if (was_right && unlinkat(folder_.get(), out.c_str(), 0) != 0) return fail(error(errno, "remove", path));
   return was_right;
 }

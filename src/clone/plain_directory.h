@@ -23,6 +23,8 @@ namespace playfs::clone {
 
 /// Where a clone keeps its state, in its root. Never published.
 inline constexpr const char* kStateFolder = ".playfs";
+/// Where files of the user go that could not be put back.
+inline constexpr const char* kKeptIn = ".playfs/lost+found";
 
 struct Name {
   std::string text;
@@ -81,6 +83,11 @@ class PlainDirectory {
   /// A directory with something in it stays.
   [[nodiscard]] Status remove_directory(const std::string& path) const;
 
+  /// Paths of what was moved to `lost+found` since the last call.
+  [[nodiscard]] std::vector<std::string> newly_kept() { return std::exchange(kept_, {}); }
+  /// All that is there.
+  [[nodiscard]] Result<std::vector<std::string>> lost_and_found() const;
+
  private:
   PlainDirectory(std::string path, UniqueFd root, UniqueFd folder)
       : path_(std::move(path)), root_(std::move(root)), folder_(std::move(folder)) {}
@@ -93,13 +100,18 @@ class PlainDirectory {
   [[nodiscard]] Result<std::string> fresh_name() const;
   /// A killed command may have left what it exchanged before it could tell whether that may go.
   [[nodiscard]] Status keep_what_was_left() const;
-  [[nodiscard]] Result<bool> exchange(const Prepared& prepared, const Place& place, const MayGo& may_go) const;
+  /// Moves it to `lost+found`.
+  [[nodiscard]] Status keep(const std::string& taken_out) const;
+  [[nodiscard]] Result<bool> exchange(const Prepared& prepared, const Place& place, const std::string& path,
+                                      const MayGo& may_go) const;
+  [[nodiscard]] Status put_back(const std::string& out, const Place& place, const Signature& put) const;
   [[nodiscard]] Error error(int number, const char* what, const std::string& path) const;
 
   std::string path_;
   UniqueFd root_;
   UniqueFd folder_;  ///< where files are prepared
   mutable unsigned last_ = 0;
+  mutable std::vector<std::string> kept_;
 };
 
 }  // namespace playfs::clone

@@ -8,12 +8,17 @@
 #include <fstream>
 #include <sstream>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "support/temporary_directory.h"
 
 namespace playfs::clone {
 namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 class PlainDirectoryTest : public testing::Test {
  protected:
@@ -120,16 +125,63 @@ TEST_F(PlainDirectoryTest, ADirectoryWithSomethingInItStays) {
 }
 
 TEST_F(PlainDirectoryTest, WhatAKilledCommandTookOutIsKept) {
-  std::ofstream(top / ".playfs/new/7.out") << "an edit";
+  std::ofstream(top / ".playfs/new/7-1.out-rose") << "an edit";
   std::ofstream(top / ".playfs/new/8") << "half a file";
+  // Of one that was killed before or after the exchange: what it would have put in place.
+  struct stat info {};
+  std::ofstream(top / ".playfs/new/9") << "theirs";
+  ASSERT_EQ(stat((top / ".playfs/new/9").c_str(), &info), 0);
+  const std::string own = "9-" + std::to_string(info.st_ino) + ".out-rose";
+  std::filesystem::rename(top / ".playfs/new/9", top / (".playfs/new/" + own));
   reopen();
-  ASSERT_TRUE(std::filesystem::exists(top / ".playfs/lost+found"));
-  std::size_t kept = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(top / ".playfs/lost+found")) {
-    ++kept;
-    EXPECT_TRUE(entry.path().filename().string().ends_with("7.out"));
-  }
-  EXPECT_EQ(kept, 1U);
+  EXPECT_THAT(directory->newly_kept(), ElementsAre(EndsWith("-7-rose")));
+  EXPECT_THAT(directory->newly_kept(), IsEmpty());
+  reopen();
+  EXPECT_THAT(directory->newly_kept(), IsEmpty());
+  const auto kept = directory->lost_and_found();
+  ASSERT_TRUE(kept);
+  ASSERT_THAT(*kept, ElementsAre(EndsWith("-7-rose"))) << "as long as it is there";
+  EXPECT_EQ(read(kept->front()), "an edit");
+}
+
+TEST_F(PlainDirectoryTest, WhatIsSavedTwiceDuringTheExchangeIsKept) {
+  write("rose", "before");
+  int looks = 0;
+  auto saving_twice = [&](const std::optional<struct stat>&, int) -> Result<bool> {
+    write("saved", "save " + std::to_string(++looks));
+    std::filesystem::rename(top / "saved", top / "rose");
+    return looks == 1;
+  };
+  auto put = directory->put(prepared("theirs"), "rose", saving_twice);
+  ASSERT_TRUE(put) << put.error().message;
+  EXPECT_FALSE(*put);
+  EXPECT_EQ(read("rose"), "save 2") << "the last one is in place";
+  const auto kept = directory->newly_kept();
+  ASSERT_THAT(kept, ElementsAre(EndsWith("-rose")));
+  EXPECT_EQ(read(kept.front()), "save 1");
+  looks = 0;
+  auto removed = directory->remove("rose", saving_twice);
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_FALSE(*removed);
+  EXPECT_EQ(read("rose"), "save 2");
+  EXPECT_THAT(directory->newly_kept(), ElementsAre(EndsWith("-rose")));
+  EXPECT_TRUE(std::filesystem::is_empty(top / ".playfs/new"));
+}
+
+TEST_F(PlainDirectoryTest, WhatIsWrittenIntoWhatWasPutInPlaceIsKept) {
+  write("rose", "before");
+  int looks = 0;
+  auto writing = [&](const std::optional<struct stat>&, int) -> Result<bool> {
+    write("rose", "save " + std::to_string(++looks) + " of the editor");
+    return looks == 1;
+  };
+  auto put = directory->put(prepared("theirs"), "rose", writing);
+  ASSERT_TRUE(put) << put.error().message;
+  EXPECT_FALSE(*put);
+  const auto kept = directory->newly_kept();
+  ASSERT_THAT(kept, ElementsAre(EndsWith("-rose")));
+  EXPECT_THAT((std::vector<std::string>{read("rose"), read(kept.front())}),
+              UnorderedElementsAre("save 1 of the editor", "save 2 of the editor"));
 }
 
 }  // namespace
