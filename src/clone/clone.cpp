@@ -63,12 +63,16 @@ Status Clone::take_in() {
 
 Status Clone::expect_changes() {
   index_.set_behind(true);
-  return index_.commit();
+  PLAYFS_CHECK(index_.commit());
+  // Nothing may change before this is on the disk: otherwise a power loss might leave an older file in the directory
+  // that looks like an edit of the new version.
+  return index_.sync();
 }
 
 Result<BroughtOut> Clone::bring_out_once() {
   stage::Stage& stage = tree_.stage();
   if (const RevisionTreePtr base = stage.base()) site_.prefetch(base);
+  PLAYFS_CHECK(stage.sync(stage.root()));  // what is written from now on is what the stage has after a power loss
   BringOut bring_out(stage, directory_, index_, [this](const FileRef& file) { return fetch(file); });
   Status brought = bring_out.run();
   const BroughtOut& result = bring_out.result();

@@ -70,6 +70,8 @@ class Index {
   void belongs_to(std::uint64_t stage);
 
   [[nodiscard]] Status commit();
+  /// Makes what was committed safe from a power loss.
+  [[nodiscard]] Status sync() { return database_.sync(); }
 
  private:
   explicit Index(Database database) : database_(std::move(database)) {}

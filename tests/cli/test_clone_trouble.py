@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A clone whose state is damaged: nothing is lost."""
-import json
+import subprocess
 
 import fixture
 from clones import FAILED, Clones
@@ -56,6 +56,29 @@ class Damaged(Clones):
             self.assert_work_is_there()
             kept = [path.read_bytes() for path in (self.work / '.playfs/state').rglob('lost+found/*/spool/*')]
             self.assertIn(b'mine\n', kept)
+
+
+class Halves(Clones):
+    """What an update could not do is said, and done by the next one."""
+
+    def test_the_disk_knows_of_an_update_before_a_file_changes(self):
+        """Otherwise a power loss leaves old files that look like edits of the new version."""
+        (self.work / 'rose').write_text('rosa\n')
+        self.commit('Plant')
+        other = self.clone('other', 'bob')
+        (self.work / 'rose').write_text('rosa canina\n')
+        self.commit('Prune')
+        if subprocess.run(['strace', '-V'], capture_output=True, check=False).returncode:
+            self.skipTest('no strace here')
+        trace = self.home / 'trace'
+        self.command('strace', '-f', '-y', '-o', trace, '-e', 'trace=fdatasync,renameat2,syncfs', self.playfs_path, 'update',
+                     cwd=other, who='bob')
+        calls = trace.read_text().splitlines()
+        first = next(i for i, line in enumerate(calls) if 'renameat2' in line and '"rose"' in line)
+        synced = [line for line in calls[:first] if 'fdatasync(' in line]
+        for name in ('.playfs/index.db-wal', '/operations.'):
+            self.assertTrue(any(name in line for line in synced), (name, calls))
+        self.assertTrue(any('syncfs(' in line for line in calls[first:]), calls)
 
 
 if __name__ == '__main__':
