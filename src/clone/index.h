@@ -38,10 +38,19 @@ struct Row {
   FileMode mode = FileMode::regular;
   std::string
       staged;  ///< StagedFile::key; of a local-only directory: the name in the stage that stands for its content
-  bool is_begun = false;  ///< taking a change into the stage was begun, so that what it has there is unknown
+  /// Taking a change into the stage was begun, so that what it has there is unknown. `staged` of a directory is then
+  /// the name that was made in it, as with a local-only one.
+  bool is_begun = false;
 
   bool operator==(const Row&) const = default;
   [[nodiscard]] bool has_content() const { return kind == RowKind::file || kind == RowKind::symlink; }
+  /// It has never been taken in.
+  [[nodiscard]] bool is_new() const { return is_begun && hash == ContentHash(); }
+  /// False: what was written did not keep its executable bit (some file systems, a strict umask), which says nothing
+  /// then.
+  [[nodiscard]] bool has_bits_of_mode() const {
+    return kind != RowKind::file || (mode == FileMode::executable) == ((seen.mode & 0111) != 0);
+  }
 };
 
 class Index {

@@ -20,10 +20,10 @@ class Scan {
     for (left_ = {""}; !left_.empty();) {
       const std::string path = std::move(left_.back());
       left_.pop_back();
-      PLAYFS_TRY(auto opened, directory_.directory(path));
-      if (!opened) continue;  // it has just gone: the rows in it were not found
-      PLAYFS_TRY(const auto names, PlainDirectory::names(opened->get(), path));
-      for (const Name& name : names) PLAYFS_CHECK(look_at(opened->get(), path, name));
+      Status looked = look_into(path);
+      // Without the root, nothing is known.
+      if (!looked && (path.empty() || !is_about_access(looked.error().code))) return fail(looked.error());
+      if (!looked) leave_unread(path, looked.error());
     }
     for (auto row = index_.rows().rbegin(); row != index_.rows().rend(); ++row)
       if (row->second.kind != RowKind::refused && !here_.contains(&row->second)) found_.gone.push_back(row->first);
@@ -31,6 +31,22 @@ class Scan {
   }
 
  private:
+  Status look_into(const std::string& path) {
+    PLAYFS_TRY(auto opened, directory_.directory(path));
+    if (!opened) return {};  // it has just gone: the rows in it were not found
+    PLAYFS_TRY(const auto names, PlainDirectory::names(opened->get(), path));
+    for (const Name& name : names) PLAYFS_CHECK(look_at(opened->get(), path, name));
+    return {};
+  }
+
+  void leave_unread(const std::string& path, const Error& why) {
+    found_.unread.push_back({path, why.message});
+    const std::string below = path + "/";
+    for (auto row = index_.rows().lower_bound(below); row != index_.rows().end() && row->first.starts_with(below);
+         ++row)
+      here_.insert(&row->second);
+  }
+
   Status look_at(int directory, const std::string& path, const Name& name) {
     if (name.is_other || (path.empty() && name.text == kStateFolder)) return {};
     std::string whole = joined(path, name.text);
@@ -42,7 +58,8 @@ class Scan {
     }
     if (name.is_directory) {
       const bool is_known = row && row->kind == RowKind::directory;
-      if (is_known) here_.insert(row), left_.push_back(std::move(whole));
+      if (is_known && row->is_begun) here_.insert(row), found_.changed.push_back({std::move(whole), true});
+      else if (is_known) here_.insert(row), left_.push_back(std::move(whole));
       else found_.changed.push_back({std::move(whole), true});
       return {};
     }
@@ -53,7 +70,7 @@ class Scan {
         return fail(error_from_errno(errno, "stat " + whole));
       }
       here_.insert(row);
-      if (signature_of(info) == row->seen && !row->seen.is_racy(index_.looked())) return {};
+      if (!row->is_begun && signature_of(info) == row->seen && !row->seen.is_racy(index_.looked())) return {};
     }
     found_.changed.push_back({std::move(whole), false});
     return {};

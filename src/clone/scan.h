@@ -15,10 +15,21 @@ struct Found {
   bool is_directory = false;
 };
 
+/// What could not be looked at, with the reason. Not taken for deleted.
+struct Unread {
+  std::string path;
+  std::string why;
+};
+/// Whether an error is about this one file or directory: it may not be read, or its path is too long.
+inline bool is_about_access(ErrorCode code) {
+  return code == ErrorCode::permission_denied || code == ErrorCode::name_too_long;
+}
+
 struct Scanned {
   std::vector<Found> changed;           ///< files that changed or may have, and whatever has no row; not what is below
   std::vector<std::string> gone;        ///< rows of what is not there, or is of another type; children first
   std::vector<std::string> local_only;  ///< rows of local-only names that are still there
+  std::vector<Unread> unread;
 };
 
 Result<Scanned> scan(const PlainDirectory& directory, const Index& index);

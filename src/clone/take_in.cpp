@@ -8,6 +8,19 @@
 
 namespace playfs::clone {
 
+namespace {
+/// Stands for the content of a directory that cannot be read.
+constexpr const char* kUnreadContent = ".unread";
+
+/// Whether it, or a directory around it, is among the names; those of directories end with a slash.
+bool is_among(const std::set<std::string>& names, const std::string& path, bool is_directory) {
+  if (names.contains(is_directory ? path + '/' : path)) return true;
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
+    if (names.contains(path.substr(0, slash + 1))) return true;
+  return false;
+}
+}  // namespace
+
 /// A local-only one has no say: it is under rules that ignore it.
 bool TakeIn::is_rules_item(const Item& item) {
   return !item.is_directory && !item.was_local_only && stage::is_rule_file(item.path);
@@ -16,6 +29,7 @@ bool TakeIn::is_rules_item(const Item& item) {
 Status TakeIn::run() {
   PLAYFS_TRY(const std::int64_t looked, directory_.now());
   PLAYFS_TRY(Scanned found, scan(directory_, index_));
+  unread_ = std::move(found.unread);
   for (const std::string& path : found.gone) {
     const Row row = *index_.find(path);
     PLAYFS_CHECK(forget(path, row));
@@ -24,10 +38,14 @@ Status TakeIn::run() {
   std::vector<std::string> files;
   for (const Found& each : found.changed) {
     const Row* row = index_.find(each.path);
-    if (row && each.is_directory)
+    if (row && each.is_directory) {
+      const Row begun = *row;
       index_.erase(each.path), row = nullptr;  // what was refused there stays so in the stage
+      if (begun.is_begun) PLAYFS_CHECK(remove_stand_in(joined(each.path, begun.staged)));
+    }
     // Whatever has content in the index is in the project, or was: no rule is asked about it.
-    if (!each.is_directory && row && (row->has_content() || row->kind == RowKind::refused)) files.push_back(each.path);
+    const bool has_content = row && row->has_content() && !row->is_new();
+    if (!each.is_directory && row && (has_content || row->kind == RowKind::refused)) files.push_back(each.path);
     else names.push_back({each.path, each.is_directory});
   }
   // Rules first: they decide about the names.
@@ -38,7 +56,7 @@ Status TakeIn::run() {
   PLAYFS_CHECK(record_conflicts());
   // Otherwise the earlier time still holds, and nothing has to be written.
   if (!found.changed.empty() || !found.gone.empty()) index_.set_looked(looked);
-  return {};
+  return commit();
 }
 
 // What is gone.
@@ -47,6 +65,11 @@ Status TakeIn::forget(const std::string& path, const Row& row) {
   if (row.kind == RowKind::local_only) return forget_local_only(path, row);
   if (row.has_content()) return forget_content(path, row);
   index_.erase(path);
+  if (row.is_begun) PLAYFS_CHECK(remove_stand_in(joined(path, row.staged)));
+  return remove_staged_directory(path);
+}
+
+Status TakeIn::remove_staged_directory(const std::string& path) {
   PLAYFS_TRY(auto staged, staged_at(stage_, path));
   if (!staged || staged->kind != stage::Kind::directory) return {};
   Status removed = stage_.remove_directory(stage_.find(directory_of(path)), name_of(path));
@@ -72,9 +95,7 @@ Status TakeIn::forget_local_only(const std::string& path, const Row& row) {
   if (!S_ISDIR(row.seen.mode)) return staged->key == row.staged ? remove_staged(path, *staged) : Status();
   if (staged->kind != stage::Kind::directory) return {};
   PLAYFS_CHECK(remove_stand_in(joined(path, row.staged)));
-  Status removed = stage_.remove_directory(stage_.find(directory_of(path)), name_of(path));
-  if (!removed && removed.error().code == ErrorCode::not_empty) return {};
-  return removed;
+  return remove_staged_directory(path);
 }
 
 Status TakeIn::remove_staged(const std::string& path, const StagedFile& staged) {
@@ -87,9 +108,19 @@ Status TakeIn::remove_staged(const std::string& path, const StagedFile& staged) 
 // New names, one level of directories after the other. The stage gets all of them, empty, and says which are
 // local-only: those stay as they are.
 
+/// The stage's log is on the disk first: after a power loss, rows that speak of more than the stage has would let an
+/// update replace what was edited here.
+Status TakeIn::commit() {
+  PLAYFS_CHECK(stage_.sync(stage_.root()));
+  return index_.commit();
+}
+
 Status TakeIn::take_names(std::vector<Item> items) {
   while (!items.empty()) {
-    std::erase_if(items, [&](const Item& item) { return index_.find(item.path) && !item.was_local_only; });
+    std::erase_if(items, [&](const Item& item) {
+      const Row* row = index_.find(item.path);
+      return row && !row->is_new() && !item.was_local_only;
+    });
     std::vector<std::string> files;
     for (const Item& item : items)
       if (is_rules_item(item)) files.push_back(item.path);
@@ -100,8 +131,7 @@ Status TakeIn::take_names(std::vector<Item> items) {
     std::vector<Item> below;
     for (const Item& item : items) {
       if (is_rules_item(item)) continue;  // taken already
-      const bool is_local_only = local_only.contains(item.is_directory ? item.path + '/' : item.path);
-      PLAYFS_CHECK(take_name(item, is_local_only, files, below));
+      PLAYFS_CHECK(take_name(item, is_among(local_only, item.path, item.is_directory), files, below));
     }
     PLAYFS_CHECK(take_files(files));
     items = std::move(below);
@@ -116,28 +146,55 @@ Result<std::set<std::string>> TakeIn::local_only_names() {
 }
 
 Status TakeIn::begin_names(std::vector<Item>& items) {
-  for (const Item& item : items)
-    if (!item.was_local_only && !is_rules_item(item)) begin(item.path, item.is_directory);
-  PLAYFS_CHECK(index_.commit());
   for (Item& item : items) {
     if (item.was_local_only || is_rules_item(item)) continue;
-    if (item.is_directory) PLAYFS_CHECK(begin_directory(item));
-    else PLAYFS_CHECK(begin_file(item.path));
+    if (item.is_directory) PLAYFS_CHECK(list(item));
+    if (item.is_directory) begin_directory(item);
+    else begin(item.path);
+  }
+  PLAYFS_CHECK(commit());
+  for (const Item& item : items) {
+    if (item.was_local_only || is_rules_item(item)) continue;
+    if (item.is_directory) PLAYFS_CHECK(make_directory(item));
+    else PLAYFS_CHECK(make_file(item.path));
   }
   return {};
 }
 
 /// Notes that the path is about to be taken in, so that a killed command leaves nothing that looks like somebody's.
-void TakeIn::begin(const std::string& path, bool is_directory) {
+void TakeIn::begin(const std::string& path) {
   const Row* known = index_.find(path);
   Row row = known ? *known : Row();
-  if (is_directory) row.kind = RowKind::directory;
-  row.seen = {};
+  row.seen = {.mode = row.seen.mode};
   row.is_begun = true;
+  if (!known && !stage_.find(path)) row.staged = kMadeHere;
   index_.put(path, std::move(row));
 }
 
-Status TakeIn::begin_file(const std::string& path) {
+/// What is in the stage already, others may have put there.
+void TakeIn::begin_directory(const Item& item) {
+  Row row;
+  row.kind = RowKind::directory;
+  row.is_begun = true;
+  if (!stage_.find(joined(item.path, item.stand_in))) row.staged = item.stand_in;
+  index_.put(item.path, std::move(row));
+}
+
+Status TakeIn::list(Item& item) {
+  auto names = [&]() -> Result<std::vector<Name>> {
+    PLAYFS_TRY(auto opened, directory_.directory(item.path));
+    if (!opened) return std::vector<Name>();
+    return PlainDirectory::names(opened->get(), item.path);
+  }();
+  if (!names && !is_about_access(names.error().code)) return fail(names.error());
+  if (names) item.names = std::move(*names);
+  else item.why_unread = names.error().message;
+  if (!names) item.stand_in = kUnreadContent;
+  else if (!item.names.empty()) item.stand_in = item.names.front().text;
+  return {};
+}
+
+Status TakeIn::make_file(const std::string& path) {
   PLAYFS_TRY(auto staged, staged_at(stage_, path));
   if (staged) return {};
   PLAYFS_TRY(auto above, staged_directory(directory_of(path)));
@@ -150,13 +207,10 @@ Status TakeIn::begin_file(const std::string& path) {
 }
 
 /// With one name in it, if it has any: rules do not apply to an empty directory.
-Status TakeIn::begin_directory(Item& item) {
-  PLAYFS_TRY(auto opened, directory_.directory(item.path));
-  if (!opened) return {};
-  PLAYFS_TRY(item.names, PlainDirectory::names(opened->get(), item.path));
+Status TakeIn::make_directory(const Item& item) {
   PLAYFS_TRY(auto made, staged_directory(item.path));
-  if (item.names.empty() || stage_.find(joined(item.path, item.names.front().text))) return {};
-  PLAYFS_CHECK(stage_.make_file(made, item.names.front().text, creation_of(false)));
+  if (item.stand_in.empty() || stage_.find(joined(item.path, item.stand_in))) return {};
+  PLAYFS_CHECK(stage_.make_file(made, item.stand_in, creation_of(false)));
   return {};
 }
 
@@ -164,17 +218,15 @@ Status TakeIn::take_name(const Item& item, bool is_local_only, std::vector<std::
                          std::vector<Item>& below) {
   if (is_local_only) return item.was_local_only ? Status() : note_local_only(item);
   if (item.is_directory) return take_directory(item, below);
-  if (item.was_local_only) begin(item.path, false);
+  if (item.was_local_only) begin(item.path);
   files.push_back(item.path);
   return {};
 }
 
 Status TakeIn::take_directory(Item item, std::vector<Item>& below) {
-  if (item.was_local_only) {
-    PLAYFS_CHECK(remove_stand_in(joined(item.path, index_.find(item.path)->staged)));
-    PLAYFS_CHECK(begin_directory(item));
-  }
-  if (!item.names.empty()) PLAYFS_CHECK(remove_stand_in(joined(item.path, item.names.front().text)));
+  PLAYFS_CHECK(remove_stand_in(joined(item.path, index_.find(item.path)->staged)));
+  if (item.was_local_only) PLAYFS_CHECK(list(item));
+  if (item.why_unread) return leave_unread(item);
   Row row;
   row.kind = RowKind::directory;
   index_.put(item.path, row);
@@ -197,14 +249,20 @@ Status TakeIn::note_local_only(const Item& item) {
   row.seen.mode = item.is_directory ? S_IFDIR : S_IFREG;  // its type is all that is ever looked at
   if (item.is_directory) {
     // An empty one is a directory like any other.
-    if (item.names.empty()) row.kind = RowKind::directory;
-    else row.staged = item.names.front().text;
+    if (item.stand_in.empty()) row.kind = RowKind::directory;
+    else row.staged = item.stand_in;
   } else {
     PLAYFS_TRY(auto staged, staged_at(stage_, item.path));
     if (staged) row.staged = staged->key;
   }
   index_.put(item.path, std::move(row));
   return {};
+}
+
+Status TakeIn::leave_unread(const Item& item) {
+  unread_.push_back({item.path, *item.why_unread});
+  index_.erase(item.path);
+  return remove_staged_directory(item.path);
 }
 
 Result<stage::InodePtr> TakeIn::staged_directory(const std::string& path) {

@@ -30,39 +30,56 @@ class TakeIn {
       : stage_(stage), directory_(directory), index_(index), fetch_(std::move(fetch)) {}
 
   /// If the index is behind, content of the stage that is not in the directory yet is nobody's to replace: what was
-  /// changed here as well is in conflict with it. Otherwise it is what an interrupted take-in left.
+  /// changed here as well is in conflict with it. Otherwise it is what an interrupted take-in left. Commits the index.
   Status run();
+  /// What could not be read: neither taken in nor deleted.
+  [[nodiscard]] const std::vector<Unread>& unread() const { return unread_; }
 
  private:
   /// A file or link as the directory has it.
   struct Content {
-    Signature seen;  ///< of no file, if it changed while it was read
+    Signature seen;  ///< of no file but its mode, if it changed while it was read
     ContentHash hash;
     FileMode mode = FileMode::regular;
     std::string target;  ///< of a link
   };
+  /// `staged` of a new row: the stage had nothing there when taking it in began.
+  static constexpr const char* kMadeHere = "made here";
   struct Item {
     std::string path;
     bool is_directory = false;
     bool was_local_only = false;
-    std::vector<Name> names = {};  ///< in a directory, once it was listed
+    // Of a directory, once it was listed:
+    std::vector<Name> names = {};
+    std::string stand_in = {};  ///< the name that stands for its content; "" if it is empty
+    std::optional<std::string> why_unread = {};
   };
 
   [[nodiscard]] static stage::Creation creation_of(bool is_executable);
   Status forget(const std::string& path, const Row& row);
   Status forget_content(const std::string& path, const Row& row);
   Status forget_local_only(const std::string& path, const Row& row);
+  /// A directory with something in it stays.
+  Status remove_staged_directory(const std::string& path);
+  Status commit();
   Status take_names(std::vector<Item> items);
   [[nodiscard]] static bool is_rules_item(const Item& item);
   [[nodiscard]] Result<std::set<std::string>> local_only_names();
-  void begin(const std::string& path, bool is_directory);
+  void begin(const std::string& path);
+  void begin_directory(const Item& item);
+  Status list(Item& item);
   Status begin_names(std::vector<Item>& items);
-  Status begin_file(const std::string& path);
-  Status begin_directory(Item& item);
+  Status make_file(const std::string& path);
+  Status make_directory(const Item& item);
   Status take_name(const Item& item, bool is_local_only, std::vector<std::string>& files, std::vector<Item>& below);
   Status take_directory(Item item, std::vector<Item>& below);
   Status remove_stand_in(const std::string& path);
   Status note_local_only(const Item& item);
+  /// Not in the stage, and without a row: the next command looks again.
+  Status leave_unread(const Item& item);
+  [[nodiscard]] Result<std::optional<std::string>> why_unread(const std::string& path) const;
+  /// Notes a file that cannot be read or is too large to be published, and drops what stood for it.
+  [[nodiscard]] Result<bool> is_unread(const std::string& path);
   /// Takes in files, each of which is noted in the index before the stage's content changes: what a killed command left
   /// half-written is not taken for anybody's content.
   Status take_files(const std::vector<std::string>& paths);
@@ -76,6 +93,8 @@ class TakeIn {
   [[nodiscard]] Result<std::optional<Content>> read(const std::string& path, const stage::InodePtr& into = nullptr);
   [[nodiscard]] Result<std::optional<Content>> read_once(const std::string& path, const stage::InodePtr& into);
   [[nodiscard]] Result<ContentHash> read_bytes(int file, const stage::InodePtr& into);
+  /// Whether a take-in that was begun has put it there.
+  [[nodiscard]] static bool is_made_here(const Row& row, const StagedFile& staged);
   /// Whether the stage's content at the path is that of the row, and so may be replaced.
   [[nodiscard]] bool is_ours(const Row* row, const std::optional<StagedFile>& staged) const;
   /// Gives what others published at the path another name, beside it.
@@ -91,6 +110,7 @@ class TakeIn {
   Index& index_;
   const Fetch fetch_;
   std::vector<stage::Conflicted> conflicts_;
+  std::vector<Unread> unread_;
 };
 
 }  // namespace playfs::clone

@@ -3,6 +3,8 @@
 
 #include "clone/names.h"
 #include "clone/take_in.h"
+#include "model/chunking.h"
+#include "stage/ignore.h"
 
 namespace playfs::clone {
 
@@ -49,7 +51,7 @@ Result<std::optional<TakeIn::Content>> TakeIn::read_once(const std::string& path
   PLAYFS_TRY(content.hash, read_bytes(file->get(), into));
   struct stat after {};
   if (fstat(file->get(), &after) != 0) return fail(error_from_errno(errno, "stat " + path));
-  if (signature_of(after) != content.seen) content.seen = {};
+  if (signature_of(after) != content.seen) content.seen = {.mode = content.seen.mode};
   return std::optional(std::move(content));
 }
 
@@ -59,12 +61,52 @@ Result<std::optional<TakeIn::Content>> TakeIn::read(const std::string& path, con
     empty.size = 0;
     if (into) PLAYFS_CHECK(stage_.set_attributes(into, empty));
     PLAYFS_TRY(auto content, read_once(path, into));
-    if (!content || content->seen != Signature() || tries == kTries) return content;
+    const Row* known = index_.find(path);
+    const bool is_file = content && content->mode != FileMode::symlink;
+    if (is_file && known && !known->has_bits_of_mode()) content->mode = known->mode;
+    if (!content || content->seen.inode != 0 || tries == kTries) return content;
   }
+}
+
+Result<std::optional<std::string>> TakeIn::why_unread(const std::string& path) const {
+  const std::optional<std::string> readable;
+  auto try_it = [&]() -> Result<std::optional<std::string>> {
+    PLAYFS_TRY(const auto info, directory_.look(path));
+    if (!info || !S_ISREG(info->st_mode)) return readable;
+    PLAYFS_TRY([[maybe_unused]] const auto opened, directory_.open_file(path));
+    const auto size = static_cast<std::uint64_t>(info->st_size);
+    if (size <= kMaxFileSize) return readable;
+    return std::optional("it has " + std::to_string(size) + " bytes; a published file has at most " +
+                         std::to_string(kMaxFileSize));
+  };
+  auto tried = try_it();
+  if (!tried && is_about_access(tried.error().code)) return std::optional(tried.error().message);
+  return tried;
+}
+
+Result<bool> TakeIn::is_unread(const std::string& path) {
+  PLAYFS_TRY(const auto why, why_unread(path));
+  if (!why) return false;
+  // Without its rules, what is to stay here would be published.
+  if (stage::is_rule_file(path)) return fail(ErrorCode::permission_denied, path + " cannot be read: " + *why);
+  unread_.push_back({path, *why});
+  const Row* known = index_.find(path);
+  if (!known || !known->is_new()) return true;
+  const Row row = *known;
+  index_.erase(path);
+  PLAYFS_TRY(auto staged, staged_at(stage_, path));
+  if (staged && is_made_here(row, *staged)) PLAYFS_CHECK(remove_staged(path, *staged));
+  return true;
+}
+
+bool TakeIn::is_made_here(const Row& row, const StagedFile& staged) {
+  if (!row.is_new() || staged.lower || staged.kind == stage::Kind::directory) return false;
+  return row.staged == kMadeHere || row.staged == staged.key;
 }
 
 bool TakeIn::is_ours(const Row* row, const std::optional<StagedFile>& staged) const {
   if (!index_.is_behind()) return true;
+  if (row && row->is_new() && row->staged == kMadeHere) return !staged || is_made_here(*row, *staged);
   if (!row || !staged) return !row && !staged;
   if (row->kind == RowKind::refused || row->kind == RowKind::local_only) return staged->key == row->staged;
   if (!row->has_content() || !staged->has_content() || staged->mode != row->mode) return false;
@@ -74,12 +116,14 @@ bool TakeIn::is_ours(const Row* row, const std::optional<StagedFile>& staged) co
 Status TakeIn::take_files(const std::vector<std::string>& paths) {
   std::vector<std::string> begun;
   for (const std::string& path : paths) {
+    PLAYFS_TRY(const bool is_left, is_unread(path));
+    if (is_left) continue;
     PLAYFS_TRY(const bool is_touched, is_but_touched(path));
     if (!is_touched) begun.push_back(path);
   }
   if (begun.empty()) return {};
-  for (const std::string& path : begun) begin(path, false);
-  PLAYFS_CHECK(index_.commit());
+  for (const std::string& path : begun) begin(path);
+  PLAYFS_CHECK(commit());
   for (const std::string& path : begun) PLAYFS_CHECK(take_file(path));
   return {};
 }

@@ -227,6 +227,50 @@ class Everyday(Clones):
         revision = self.commit('Local', at=here)
         self.assertEqual(self.playfs('cat', revision, 'file').stdout, 'local')
 
+    def test_a_repository_around_it_takes_none_of_its_state(self):
+        (self.work / 'draft').write_text('draft\n')
+        self.run_in('status')
+        if subprocess.run(['git', '--version'], capture_output=True, check=False).returncode:
+            self.skipTest('no git here')
+        self.command('git', 'init', '-q', cwd=self.work)
+        self.assertEqual(self.command('git', 'add', '-An', cwd=self.work).stdout, "add 'draft'\n")
+
+    def test_bits_that_did_not_stick_are_no_change(self):
+        (self.work / 'run').write_text('#!/bin/sh\n')
+        (self.work / 'run').chmod(0o755)
+        (self.work / 'notes').write_text('notes\n')
+        self.commit('Plant')
+        other = self.home / 'other'
+        self.command('sh', '-c', 'umask 0177; "$@"', 'sh', self.playfs_path, 'clone', self.project, other, '--site',
+                     self.api.origin, who='bob')
+        other.chmod(0o755)
+        self.assertEqual((other / 'run').stat().st_mode & 0o111, 0)
+        self.assertEqual(self.staged(at=other, who='bob'), {})
+        (other / 'run').write_text('#!/bin/bash\n')
+        (other / 'notes').chmod(0o755)
+        self.assertEqual(self.staged(at=other, who='bob'), {'run': 'modified', 'notes': 'modified'})
+        self.commit('Bash', at=other, who='bob')
+        self.assertEqual([self.files()[path]['m'] for path in ('run', 'notes')], ['100755', '100755'])
+
+    def test_what_is_too_large_is_listed_and_not_copied(self):
+        with open(self.work / 'big', 'wb') as file:
+            file.truncate(70_000_000)
+        (self.work / 'rose').write_text('rosa\n')
+        status = self.json('status')
+        self.assertEqual([each['path'] for each in status['unread']], ['big'])
+        self.assertIn('has 70000000 bytes', self.run_in('status').stdout)
+        self.assertEqual({each['path'] for each in status['staged']}, {'rose'})
+        self.commit('Plant')
+        self.assertEqual(set(self.files()), {'rose'})
+        size = sum(path.stat().st_blocks * 512 for path in (self.work / '.playfs').rglob('*'))
+        self.assertLess(size, 5_000_000)
+        with open(self.work / 'rose', 'wb') as file:
+            file.truncate(70_000_000)
+        self.assertEqual(self.staged(), {}, 'not deleted')
+        with open(self.work / 'big', 'wb') as file:
+            file.write(b'small')
+        self.assertEqual(self.staged(), {'big': 'added'})
+
     def test_deleting_it_deletes_nothing_published(self):
         (self.work / 'rose').write_text('rosa\n')
         revision = self.commit('Plant')

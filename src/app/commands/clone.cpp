@@ -84,7 +84,10 @@ Result<MountedPlace> plan_clone(CommandContext& context, const CloneArguments& a
 
 /// The mark comes first: a command that finds it goes on with what a killed clone left.
 Status write_state(const MountedPlace& place) {
-  PLAYFS_CHECK(make_private_directory(place.work + "/" + kMarkFolder));
+  const std::string folder = place.work + "/" + kMarkFolder;
+  PLAYFS_CHECK(make_private_directory(folder));
+  // A repository around the clone takes none of it: it has drafts.
+  PLAYFS_CHECK(write_file_atomically(folder + "/.gitignore", "*\n"));
   return write_clone_mark(place.work, *place.clone);
 }
 

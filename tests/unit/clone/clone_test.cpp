@@ -242,6 +242,32 @@ TEST_F(CloneTest, AnIndexOfAnotherStageSaysNothing) {
   EXPECT_EQ(read("a.head"), "one");
 }
 
+// As after kill -9 once the rows of new names were noted, and names in the stage stood for them.
+
+TEST_F(CloneTest, ANewDirectoryWhoseTakeInWasKilledAndThatIsGoneLeavesNothing) {
+  take_in();
+  Row row;
+  row.is_begun = true;
+  for (const bool is_behind : {false, true}) {
+    row.kind = RowKind::file;
+    row.staged = "made here";
+    index->put("file", row);
+    row.kind = RowKind::directory;
+    row.staged = "first";
+    index->put("new", row);
+    index->set_behind(is_behind);
+    ASSERT_TRUE(index->commit());
+    ASSERT_TRUE(bench.mkdir("new"));
+    ASSERT_TRUE(bench.put("new/first", ""));
+    ASSERT_TRUE(bench.put("file", ""));
+    reopen();
+    take_in();
+    EXPECT_THAT(bench.changes(), IsEmpty());
+    EXPECT_THAT(conflicts(), IsEmpty());
+    EXPECT_FALSE(bench.stage->find("new"));
+  }
+}
+
 TEST_F(CloneTest, IgnoredFilesAreNotRead) {
   write(".gitignore", "*.o\nbuild/\n");
   write("x.o", "object");
