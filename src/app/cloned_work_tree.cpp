@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "app/author.h"
+#include "app/clone_state.h"
 #include "app/published_tree.h"
 #include "base/await.h"
 #include "base/fd.h"
@@ -82,19 +83,27 @@ Status ClonedWorkTree::begin() {
                                               options_of(context_, place()));
   PLAYFS_CHECK(await<void>([&](auto done) { tree_->open(std::move(done)); }));
   PLAYFS_TRY(clone_, clone::Clone::open(place().work, stack_->site(), *tree_));
+  tell_of_kept();
   return clone_->take_in();
+}
+
+void ClonedWorkTree::tell_of_kept() {
+  for (const std::string& path : clone_->newly_kept())
+    context_.out.note("Kept in " + safe(path) +
+                      ": it was saved here while playfs replaced it. Compare it with your file.");
 }
 
 Result<clone::BroughtOut> ClonedWorkTree::bring_out() {
   auto brought = clone_->bring_out();
+  tell_of_kept();
   if (!brought) {
     Error error = brought.error().while_doing("write the work tree to " + place().work);
     if (error.hint.empty()) error.hint = "playfs update, which goes on with it";
     return fail(std::move(error));
   }
   for (const auto& each : brought->left_out)
-    context_.out.note("Left out " + safe(each.path) + ": " + safe(each.why.message));
-  PLAYFS_CHECK(mark_base());
+    context_.out.note("Left out " + safe(each.path) + (each.is_final ? ": " : " for now: ") + safe(each.why.message));
+  if (!brought->lacks_some()) PLAYFS_CHECK(mark_base());
   return brought;
 }
 
@@ -128,12 +137,16 @@ Result<vfs::ProjectStatus> ClonedWorkTree::project_status() {
 
 Result<std::string> ClonedWorkTree::status_text() {
   PLAYFS_TRY(const auto status, project_status());
-  return vfs::status_text(status);
+  PLAYFS_TRY(const auto state, clone_->state());
+  return vfs::status_text(status) + clone_state_text(state);
 }
 
 Result<JsonObject> ClonedWorkTree::status_document() {
   PLAYFS_TRY(const auto status, project_status());
-  return *vfs::status_json(status).object();
+  PLAYFS_TRY(const auto state, clone_->state());
+  JsonObject document = *vfs::status_json(status).object();
+  add_clone_state(document, state);
+  return document;
 }
 
 Status ClonedWorkTree::look_for_branches() {

@@ -48,6 +48,7 @@ class ClonedWorkTree final : public WorkTreeAccess {
         stack_(std::move(stack)),
         marked_(this->place().clone->revision) {}
   Status begin();
+  void tell_of_kept();
   /// Has the mark name the base, once the directory has it: a stage that is lost is begun anew on that.
   Status mark_base();
   [[nodiscard]] Result<vfs::ProjectStatus> project_status();

@@ -13,10 +13,9 @@ namespace {
 constexpr std::size_t kBroughtAtOnce = 1 << 20;
 
 /// The content itself is at fault, so that no retry helps.
-bool is_about_content(ErrorCode code) {
-  return code == ErrorCode::corrupt || code == ErrorCode::refused_input || code == ErrorCode::file_too_big ||
-         code == ErrorCode::not_found;
-}
+bool is_final(ErrorCode code) { return code == ErrorCode::refused_input || code == ErrorCode::file_too_big; }
+/// The content cannot be had, but perhaps later: a service may lag, or lie only once.
+bool is_lacking(ErrorCode code) { return code == ErrorCode::corrupt || code == ErrorCode::not_found; }
 
 Result<ContentHash> hash_of_file(int file) {
   ContentHasher hasher;
@@ -35,7 +34,14 @@ Status BringOut::run() {
   PLAYFS_CHECK(remove_what_is_gone());
   PLAYFS_CHECK(make_directories());
   for (const auto& [path, staged] : files_) PLAYFS_CHECK(bring(path, staged));
+  forget_left_out();
   return {};
+}
+
+void BringOut::forget_left_out() {
+  const Index::LeftOut left_out = index_.left_out();
+  for (const auto& [path, why] : left_out)
+    if (!files_.contains(path)) index_.note_left_out(path, "");
 }
 
 Status BringOut::survey(const stage::InodePtr& directory, const std::string& path) {
@@ -109,6 +115,7 @@ bool BringOut::is_there(const Row& row, const StagedFile& staged) const {
 
 Status BringOut::bring(const std::string& path, const StagedFile& staged) {
   if (const Row* known = index_.find(path); known && is_there(*known, staged)) {
+    if (known->has_content()) index_.note_left_out(path, "");
     if (known->staged == staged.key) return {};
     Row row = *known;
     row.staged = staged.key;
@@ -116,8 +123,12 @@ Status BringOut::bring(const std::string& path, const StagedFile& staged) {
     return {};
   }
   Status written = write(path, staged);
-  if (written || !is_about_content(written.error().code)) return written;
-  return leave_out(path, staged, written.error());
+  if (written) index_.note_left_out(path, "");
+  if (!written && is_final(written.error().code)) return leave_out(path, staged, written.error());
+  if (written || !is_lacking(written.error().code)) return written;
+  index_.note_left_out(path, written.error().message);
+  result_.left_out.push_back({path, written.error()});
+  return {};
 }
 
 Status BringOut::write(const std::string& path, const StagedFile& staged) {
@@ -189,13 +200,14 @@ Status BringOut::leave_out(const std::string& path, const StagedFile& staged, co
   row.kind = RowKind::refused;
   row.staged = staged.key;
   index_.put(path, std::move(row));
-  result_.left_out.push_back({path, why});
+  index_.note_left_out(path, why.message);
+  result_.left_out.push_back({path, why, true});
   return {};
 }
 
 PlainDirectory::MayGo BringOut::as_known(const std::string& path) const {
   const Row* known = index_.find(path);
-  const bool is_expected = known && known->has_content();
+  const bool is_expected = known && known->has_content() && !known->is_begun;
   const Row row = is_expected ? *known : Row();
   return
       [row, is_expected, looked = index_.looked()](const std::optional<struct stat>& info, int file) -> Result<bool> {

@@ -2,6 +2,7 @@
 // directory meanwhile stays as it is. Blocking; for one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,11 +21,16 @@ struct BroughtOut {
   struct LeftOut {
     std::string path;
     Error why;
+    bool is_final = false;  ///< otherwise it is tried again, and an older version stays until then
   };
   std::uint64_t written = 0;  ///< files and links
   std::uint64_t removed = 0;
-  std::vector<LeftOut> left_out;       ///< published content that nobody can have, or that would be dangerous
+  std::vector<LeftOut> left_out;       ///< content that cannot be had now, or that would be dangerous
   std::vector<std::string> contested;  ///< changed in the directory since it was looked at: take that in first
+
+  [[nodiscard]] bool lacks_some() const {
+    return std::any_of(left_out.begin(), left_out.end(), [](const LeftOut& each) { return !each.is_final; });
+  }
 };
 
 class BringOut {
@@ -45,6 +51,7 @@ class BringOut {
   /// Whether a local-only directory has nothing but what stands for its content.
   [[nodiscard]] Result<bool> is_but_local(const stage::InodePtr& directory, const Row& row) const;
   Status remove_what_is_gone();
+  void forget_left_out();
   Status make_directories();
   Status bring(const std::string& path, const StagedFile& staged);
   [[nodiscard]] bool is_there(const Row& row, const StagedFile& staged) const;

@@ -58,7 +58,8 @@ Status Clone::take_in() {
     return {};
   });
   PLAYFS_CHECK(take_in.run());
-  return index_.commit();
+  unread_ = take_in.unread();
+  return {};
 }
 
 Status Clone::expect_changes() {
@@ -67,6 +68,16 @@ Status Clone::expect_changes() {
   // Nothing may change before this is on the disk: otherwise a power loss might leave an older file in the directory
   // that looks like an edit of the new version.
   return index_.sync();
+}
+
+Result<DirectoryState> Clone::state() {
+  DirectoryState state;
+  PLAYFS_TRY(const auto pending, tree_.stage().pending());
+  state.left_out = index_.left_out();
+  state.is_interrupted = index_.is_behind() && !pending && state.left_out.empty();
+  state.unread = unread_;
+  PLAYFS_TRY(state.lost_and_found, directory_.lost_and_found());
+  return state;
 }
 
 Result<BroughtOut> Clone::bring_out_once() {
@@ -90,6 +101,7 @@ Result<BroughtOut> Clone::bring_out() {
     PLAYFS_TRY(BroughtOut now, bring_out_once());
     all.written += now.written;
     all.removed += now.removed;
+    std::erase_if(all.left_out, [](const auto& each) { return !each.is_final; });  // tried again in this round
     std::move(now.left_out.begin(), now.left_out.end(), std::back_inserter(all.left_out));
     if (now.contested.empty()) break;
     if (round == kMostRounds)
@@ -98,7 +110,7 @@ Result<BroughtOut> Clone::bring_out() {
   }
   // A publication that has not ended changes the stage when the clone is next opened.
   PLAYFS_TRY(const auto pending, tree_.stage().pending());
-  index_.set_behind(pending.has_value());
+  index_.set_behind(pending.has_value() || all.lacks_some());
   PLAYFS_CHECK(index_.commit());
   return all;
 }

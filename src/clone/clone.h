@@ -15,10 +15,18 @@
 #include "clone/bring_out.h"
 #include "clone/index.h"
 #include "clone/plain_directory.h"
+#include "clone/scan.h"
 #include "content/site.h"
 #include "vfs/lone_work_tree.h"
 
 namespace playfs::clone {
+
+struct DirectoryState {
+  bool is_interrupted = false;  ///< a command was interrupted before the directory had all of the stage
+  Index::LeftOut left_out;
+  std::vector<Unread> unread;
+  std::vector<std::string> lost_and_found;
+};
 
 /// One command at a time works in a clone.
 class Lock {
@@ -46,6 +54,11 @@ class Clone {
   /// Brings out what the stage has, unless the directory has it already.
   Result<BroughtOut> bring_out();
 
+  /// What there is to say of the directory, beside what is staged.
+  [[nodiscard]] Result<DirectoryState> state();
+  /// Paths of what was moved to `lost+found` since the last call.
+  [[nodiscard]] std::vector<std::string> newly_kept() { return directory_.newly_kept(); }
+
  private:
   Clone(PlainDirectory directory, Index index, content::Site& site, vfs::LoneWorkTree& tree)
       : directory_(std::move(directory)), index_(std::move(index)), site_(site), tree_(tree) {}
@@ -54,6 +67,7 @@ class Clone {
 
   PlainDirectory directory_;
   Index index_;
+  std::vector<Unread> unread_;  ///< by the last take-in
   content::Site& site_;
   vfs::LoneWorkTree& tree_;
 };

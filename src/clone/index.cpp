@@ -14,6 +14,7 @@ constexpr const char* kSchema = R"(
     path BLOB PRIMARY KEY, kind INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL,
     mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, permissions INTEGER NOT NULL,
     hash TEXT NOT NULL, mode INTEGER NOT NULL, staged BLOB NOT NULL, begun INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS left_out (path BLOB PRIMARY KEY, why TEXT NOT NULL) WITHOUT ROWID;
 )";
 constexpr std::int64_t kFormat = 1;
 
@@ -82,6 +83,12 @@ Status Index::load() {
     if (values.text(0) == "format" && values.integer(1) > kFormat)
       return fail(ErrorCode::not_supported, "written by a newer version of playfs");
   }
+  PLAYFS_TRY(Statement left_out, database_.prepare("SELECT path, why FROM left_out"));
+  for (;;) {
+    PLAYFS_TRY(const bool more, left_out.step());
+    if (!more) break;
+    left_out_.emplace(left_out.text(0), left_out.text(1));
+  }
   PLAYFS_TRY(Statement select,
              database_.prepare("SELECT path, kind, inode, size, mtime, ctime, permissions, hash, mode, staged, "
                                "begun FROM row "
@@ -120,11 +127,21 @@ void Index::set_behind(bool behind) {
   is_behind_ = behind;
 }
 
+void Index::note_left_out(const std::string& path, const std::string& why) {
+  auto known = left_out_.find(path);
+  if (known == left_out_.end() ? why.empty() : known->second == why) return;
+  if (why.empty()) left_out_.erase(known);
+  else left_out_[path] = why;
+  left_out_changed_ = true;
+}
+
 void Index::belongs_to(std::uint64_t stage) {
   const auto id = static_cast<std::int64_t>(stage);
   if (id == stage_) return;
   for (const auto& [path, row] : rows_) changed_.insert(path);
   rows_.clear();
+  left_out_changed_ = left_out_changed_ || !left_out_.empty();
+  left_out_.clear();
   stage_ = id;
   looked_ = 0;
   is_behind_ = values_changed_ = true;
@@ -134,8 +151,16 @@ Status Index::put_value(Statement& put, std::string_view key, std::int64_t value
   return put.bind(1, key).bind(2, value).run();
 }
 
+Status Index::commit_left_out() {
+  if (!left_out_changed_) return {};
+  PLAYFS_CHECK(database_.execute("DELETE FROM left_out"));
+  PLAYFS_TRY(Statement put, database_.prepare("INSERT INTO left_out VALUES (?, ?)"));
+  for (const auto& [path, why] : left_out_) PLAYFS_CHECK(put.bind_blob(1, path).bind(2, why).run());
+  return {};
+}
+
 Status Index::commit() {
-  if (changed_.empty() && !values_changed_) return {};
+  if (changed_.empty() && !values_changed_ && !left_out_changed_) return {};
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
   PLAYFS_TRY(Statement put, database_.prepare("INSERT OR REPLACE INTO row VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   PLAYFS_TRY(Statement drop, database_.prepare("DELETE FROM row WHERE path = ?"));
@@ -149,9 +174,10 @@ Status Index::commit() {
   PLAYFS_CHECK(put_value(set, "looked", looked_));
   PLAYFS_CHECK(put_value(set, "behind", is_behind_ ? 1 : 0));
   PLAYFS_CHECK(put_value(set, "stage", stage_));
+  PLAYFS_CHECK(commit_left_out());
   PLAYFS_CHECK(transaction.commit());
   changed_.clear();
-  values_changed_ = false;
+  values_changed_ = left_out_changed_ = false;
   return {};
 }
 

@@ -74,6 +74,12 @@ class Index {
   [[nodiscard]] bool is_behind() const { return is_behind_; }
   void set_behind(bool behind);
 
+  /// Why the directory lacks content that the stage has, or has an older version of it.
+  using LeftOut = std::map<std::string, std::string, std::less<>>;
+  [[nodiscard]] const LeftOut& left_out() const { return left_out_; }
+  /// "": it is not left out.
+  void note_left_out(const std::string& path, const std::string& why);
+
   /// Says which stage (stage::identity_of_stage) the rows speak of. If that is another one, they say nothing: they are
   /// dropped, and every file is compared again.
   void belongs_to(std::uint64_t stage);
@@ -85,15 +91,18 @@ class Index {
  private:
   explicit Index(Database database) : database_(std::move(database)) {}
   [[nodiscard]] Status load();
+  [[nodiscard]] Status commit_left_out();
   [[nodiscard]] Status put_value(Statement& put, std::string_view key, std::int64_t value);
 
   Database database_;
   Rows rows_;
   std::set<std::string> changed_;  ///< paths whose rows are to be written or removed
+  LeftOut left_out_;
   std::int64_t looked_ = 0;
   std::int64_t stage_ = 0;
   bool is_behind_ = true;
   bool values_changed_ = false;
+  bool left_out_changed_ = false;
 };
 
 }  // namespace playfs::clone

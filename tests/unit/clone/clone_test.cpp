@@ -20,6 +20,7 @@ using test::revision_of;
 using test::Texts;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
 using testing::UnorderedElementsAre;
 
 class CloneTest : public testing::Test {
@@ -223,26 +224,38 @@ TEST_F(CloneTest, WhatAKilledTakeInLeftHalfWrittenIsTakenInAgain) {
   EXPECT_THAT(conflicts(), IsEmpty());
 }
 
-TEST_F(CloneTest, AnIndexOfAnotherStageSaysNothing) {
-  index->belongs_to(1);
-  take_in();
-  settle();
-  reopen();
-  index->belongs_to(1);
-  EXPECT_TRUE(index->find("a"));
-  EXPECT_FALSE(index->is_behind());
-  write("a", "mine");
-  index->belongs_to(2);
-  EXPECT_FALSE(index->find("a"));
-  EXPECT_TRUE(index->is_behind());
-  EXPECT_THAT(bring_out(), UnorderedElementsAre("a", "d/b")) << "whose files they are is not known";
-  take_in();
-  EXPECT_THAT(bring_out(), IsEmpty());
-  EXPECT_EQ(read("a"), "mine");
-  EXPECT_EQ(read("a.head"), "one");
-}
-
 // As after kill -9 once the rows of new names were noted, and names in the stage stood for them.
+TEST_F(CloneTest, OfNewNamesWhoseTakeInWasKilledTheRulesAreAskedAgain) {
+  write(".gitignore", "*.o\nbuild/\n");
+  take_in();
+  write("x.o", "object");
+  write("build/big", "big");
+  write("src/b.c", "source");
+  for (const bool is_behind : {false, true}) {
+    for (const std::string path : {"build", "src"}) ASSERT_TRUE(bench.find(path) || bench.mkdir(path));
+    Row row;
+    row.is_begun = true;
+    row.staged = "made here";
+    index->put("x.o", row);
+    row.kind = RowKind::directory;
+    row.staged = "big";
+    index->put("build", row);
+    row.staged = "a.c";  // which was deleted since
+    index->put("src", row);
+    index->set_behind(is_behind);
+    ASSERT_TRUE(index->commit());
+    for (const std::string path : {"x.o", "build/big", "src/a.c"}) ASSERT_TRUE(bench.put(path, ""));
+    reopen();
+    take_in();
+    EXPECT_THAT(bench.changes(), UnorderedElementsAre("A .gitignore", "A src/b.c"));
+    EXPECT_THAT(*bench.stage->unpublished(), UnorderedElementsAre("build/", "x.o"));
+    EXPECT_EQ(*bench.read("x.o"), "");
+    EXPECT_EQ(*bench.read("build/big"), "");
+    EXPECT_THAT(conflicts(), IsEmpty());
+    for (const std::string path : {"src/b.c", "x.o", "build", "src"}) index->erase(path);
+    ASSERT_TRUE(bench.unlink("src/b.c"));
+  }
+}
 
 TEST_F(CloneTest, ANewDirectoryWhoseTakeInWasKilledAndThatIsGoneLeavesNothing) {
   take_in();
@@ -266,6 +279,48 @@ TEST_F(CloneTest, ANewDirectoryWhoseTakeInWasKilledAndThatIsGoneLeavesNothing) {
     EXPECT_THAT(conflicts(), IsEmpty());
     EXPECT_FALSE(bench.stage->find("new"));
   }
+}
+
+TEST_F(CloneTest, AnIndexOfAnotherStageSaysNothing) {
+  index->belongs_to(1);
+  take_in();
+  settle();
+  reopen();
+  index->belongs_to(1);
+  EXPECT_TRUE(index->find("a"));
+  EXPECT_FALSE(index->is_behind());
+  write("a", "mine");
+  index->belongs_to(2);
+  EXPECT_FALSE(index->find("a"));
+  EXPECT_TRUE(index->is_behind());
+  EXPECT_THAT(bring_out(), UnorderedElementsAre("a", "d/b")) << "whose files they are is not known";
+  take_in();
+  EXPECT_THAT(bring_out(), IsEmpty());
+  EXPECT_EQ(read("a"), "mine");
+  EXPECT_EQ(read("a.head"), "one");
+}
+
+TEST_F(CloneTest, ContentThatCannotBeHadIsTriedAgainAndTheOldVersionStays) {
+  take_in();
+  head_is({{"a", "theirs"}, {"d/b", "two"}, {"n", "new"}});
+  for (const ErrorCode code : {ErrorCode::not_found, ErrorCode::corrupt}) {
+    BringOut lacking(*bench.stage, *directory, *index,
+                     [code](const FileRef&) -> Result<content::Blob> { return fail(code, "not to be had"); });
+    auto brought = lacking.run();
+    ASSERT_TRUE(brought) << brought.error().message;
+    EXPECT_TRUE(lacking.result().lacks_some());
+    EXPECT_EQ(read("a"), "one");
+    EXPECT_THAT(index->left_out(), UnorderedElementsAre(Pair("a", "not to be had"), Pair("n", "not to be had")));
+    ASSERT_TRUE(index->commit());
+    reopen();
+    take_in();
+    EXPECT_THAT(bench.changes(), IsEmpty()) << "neither reverted nor deleted";
+    EXPECT_EQ(index->left_out().size(), 2U);
+  }
+  EXPECT_THAT(bring_out(), IsEmpty());
+  EXPECT_EQ(read("a"), "theirs");
+  EXPECT_EQ(read("n"), "new");
+  EXPECT_THAT(index->left_out(), IsEmpty());
 }
 
 TEST_F(CloneTest, IgnoredFilesAreNotRead) {
