@@ -118,6 +118,15 @@ class Doctor(fixture.Fixture):
         self.assertEqual(self.wrong(self.doctor()), {})
 
     @fixture.needs_fuse
+    def test_a_mount_of_another_state_directory_is_left_alone(self):
+        _, mount = self.stage_with('not yet\n')
+        mount.kill()
+        done = self.command(*self.alone, 'sh', '-c', '"$@" --repair; cat /proc/self/mounts', 'sh', self.playfs_path,
+                            'doctor', who='bob')
+        self.assertIn(f' {mount.directory} fuse.playfs', done.stdout)
+        self.assertIn(f'→ playfs umount {mount.directory}', done.stdout)
+
+    @fixture.needs_fuse
     def test_what_the_next_mount_recovers_is_not_a_problem(self):
         """After kill -9, and with a partly written record."""
         stage, mount = self.stage_with('not yet\n')

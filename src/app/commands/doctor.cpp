@@ -86,6 +86,10 @@ class Findings {
   std::uint64_t wrong_ = 0, left_ = 0, mended_ = 0;
 };
 
+bool is_own(const runtime::MountEntry& mount) {
+  return runtime::has_option(mount.super_options, "user_id=" + std::to_string(geteuid()));
+}
+
 void look_at_mounts(Findings& findings, const runtime::Places& places, bool repair) {
   if (auto usable = check_fuse()) findings.add(Finding::well, "fuse", "/dev/fuse", "can be used");
   else findings.add("fuse", "/dev/fuse", usable.error());
@@ -102,14 +106,18 @@ void look_at_mounts(Findings& findings, const runtime::Places& places, bool repa
       findings.add("mount", mount.mount_point, runtime::silence_of(mount.mount_point).value());
     } else if (state == runtime::Probe::State::answers) {
       findings.add(Finding::well, "mount", mount.mount_point, mount.source + " is mounted, and its process is running");
+    } else if (is_own(mount) && !record_of(places, mount)) {
+      // Of another environment of this user's, which may be about to look at it.
+      findings.add(Finding::left, "mount", mount.mount_point,
+                   "this mount's process died; it was not mounted with this state directory, so it is left alone",
+                   "playfs umount " + shell_word(mount.mount_point));
     } else if (!repair) {
       // Nobody can mount over another user's mount.
-      const bool is_own = runtime::has_option(mount.super_options, "user_id=" + std::to_string(geteuid()));
-      findings.add(is_own ? Finding::left : Finding::wrong, "mount", mount.mount_point,
-                   is_own
+      findings.add(is_own(mount) ? Finding::left : Finding::wrong, "mount", mount.mount_point,
+                   is_own(mount)
                        ? "this mount's process died; its staged changes are kept, and the next mount here recovers them"
                        : "the process of this mount, which belongs to another user, died; its staged changes are kept",
-                   is_own ? mount_command(places, mount) : kRepair);
+                   is_own(mount) ? mount_command(places, mount) : kRepair);
     } else if (auto detached = detach_dead_mount(mount.mount_point); !detached) {
       findings.add("mount", mount.mount_point, detached.error());
     } else {
