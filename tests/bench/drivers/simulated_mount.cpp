@@ -17,7 +17,7 @@ vfs::Caller caller() { return {::geteuid(), ::getegid(), ::getpid(), {}}; }
 
 Result<std::unique_ptr<SimulatedMount>> SimulatedMount::open(const Place& place, RequestCounts& counts,
                                                              const Clock& clock, Random& random, Executor& executor) {
-  std::unique_ptr<SimulatedMount> mount(new SimulatedMount(clock, executor));
+  std::unique_ptr<SimulatedMount> mount(new SimulatedMount());
   PLAYFS_CHECK(make_private_directory(place.directory));
   const std::string state = place.directory + "/state";
   PLAYFS_CHECK(make_private_directory(state));

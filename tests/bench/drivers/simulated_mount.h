@@ -44,13 +44,11 @@ class SimulatedMount {
   [[nodiscard]] RevisionId shown(const ProjectId& project) const;
 
  private:
-  SimulatedMount(const Clock& clock, Executor& executor) : clock_(clock), executor_(executor) {}
+  SimulatedMount() = default;
   [[nodiscard]] Result<vfs::Entry> lookup(vfs::NodeId parent, const std::string& name);
   /// Follows links, which must be relative and lead down.
   [[nodiscard]] Result<vfs::Entry> walk(const std::string& path);
 
-  const Clock& clock_;
-  Executor& executor_;
   std::unique_ptr<CountedTransport> transport_;
   std::unique_ptr<remote::Client> client_;
   std::unique_ptr<cache::ObjectStore> objects_;

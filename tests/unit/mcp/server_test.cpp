@@ -37,7 +37,7 @@ class Toys final : public Features {
   Result<JsonObject> resource(const std::string&, Call&) override { return fail(ErrorCode::not_found, "none"); }
 
  private:
-  const Json::Array tools_{JsonObject{{"name", "echo"}}, JsonObject{{"name", "wait"}}}, none_;
+  const Json::Array tools_{JsonObject{{"name", "echo"}}, JsonObject{{"name", "wait"}}}, none_{};
 };
 
 class Servers : public testing::Test {
