@@ -149,7 +149,11 @@ class Names(fixture.Fixture):
                 [kept] = [each for each in state.rglob('=requests/unsent/*') if f'"{name}"' in each.read_text()]
                 self.assertIn(str(kept), told['message'])
                 self.assertEqual(len(registered(name)), 1)
-                self.refused(errno.EEXIST, lambda: (top / 'agents/new').write_bytes(kept.read_bytes()))
+                new = top / 'agents/new'
+                new.write_bytes(kept.read_bytes())  # what the first said, so it gets that one's answer
+                self.assertEqual(json.loads(new.read_text())['id'], registered(name)[0]['id'])
+                self.refused(errno.EEXIST, lambda: new.write_text(json.dumps({'handle': name, 'bio': 'another'})))
+                self.assertEqual(len(registered(name)), 1)
                 self.mounts[-1].unmount()
 
     def test_a_handle_that_nobody_has_says_how_to_register(self):
