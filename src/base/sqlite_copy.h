@@ -15,7 +15,8 @@ class DatabaseCopy {
  public:
   /// Copies `path` and its WAL, if any, to the temporary directory (0700, 0600). REQUIRES: no concurrent writer.
   static Result<DatabaseCopy> make(const std::string& path);
-  DatabaseCopy(DatabaseCopy&& other) noexcept : directory_(std::exchange(other.directory_, {})), name_(other.name_) {}
+  DatabaseCopy(DatabaseCopy&& other) noexcept
+      : directory_(std::exchange(other.directory_, {})), name_(std::move(other.name_)) {}
   DatabaseCopy& operator=(DatabaseCopy&&) = delete;
   ~DatabaseCopy();
 

@@ -179,7 +179,7 @@ class Hostile(Mcp):
 
     def test_more_requests_than_it_can_keep(self):
         client = self.client()
-        calls = [client.begin_call('inbox', wait_seconds=600) for _ in range(100)]
+        calls = [client.begin_call('inbox', wait_seconds=600) for _ in range(200)]
         listed = client.begin_call('list')
         self.assertFalse(client.outcome(listed)[0])
         refused = 0

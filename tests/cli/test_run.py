@@ -15,6 +15,12 @@ DONE, BRANCHED, NOT_FOUND, FORBIDDEN = 0, 3, 5, 6
 
 
 class Runs(unprivileged.Unprivileged):
+    def setUp(self):
+        super().setUp()
+        # Ignored in what a script starts in the background; a shell cannot trap what it finds ignored.
+        for number, handler in (signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL):
+            self.addCleanup(signal.signal, number, signal.signal(number, handler))
+
     def line(self, *words, options=()):
         return ('run', '--site', self.api.origin, 'shared', *options, '--', *words)
 

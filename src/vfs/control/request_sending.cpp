@@ -169,15 +169,15 @@ Async<Sent> send_in_turn(Mount& mount, OperationPtr op, RequestTextPtr text,
   const bool is_told = !text->is_accepted() && !mount.journal().is_sent_again(*request);
   if (!is_free && is_told && is_free.error().code != ErrorCode::interrupted) {
     PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
-    co_return fail(std::move(is_free).error());
+    co_return fail(is_free.error());
   }
-  Result<Sent> sent = fail(is_free ? Error() : std::move(is_free).error());
+  Result<Sent> sent = fail(is_free ? Error() : is_free.error());
   if (is_free) {
     auto sending = send(mount, request);
     sent = co_await sending;
   }
   if (sent) co_return sent;
-  PLAYFS_AWAIT_CHECK(after_failure(mount, text, request, std::move(sent).error()));
+  PLAYFS_AWAIT_CHECK(after_failure(mount, text, request, sent.error()));
   co_return sent;
 }
 
