@@ -16,9 +16,7 @@ constexpr std::chrono::seconds kFirstPause{2}, kLongestPause{120};
 /// How long later requests of a file wait for one that gets no answer.
 constexpr std::chrono::minutes kLongestTurn{10};
 
-bool may_be_overtaken(std::chrono::steady_clock::time_point since) {
-  return std::chrono::steady_clock::now() - since > kLongestTurn;
-}
+bool may_be_overtaken(SteadyTime since, SteadyTime now) { return now - since > kLongestTurn; }
 
 Error waiting_for_their_writer(const std::vector<std::string>& unsent) {
   return {ErrorCode::interrupted,
@@ -38,7 +36,7 @@ void ResumedRequests::find() {
   for (const Error& error : left.unreadable) mount_.site().events().error(".playfs/errors.ndjson", error);
   for (JournalledRequest& each : left.requests) {
     auto request = std::make_shared<JournalledRequest>(std::move(each));
-    push({request, 0, std::chrono::steady_clock::now(), false});
+    push({request, 0, mount_.clock().steady(), false});
   }
   std::vector<std::string> paths;
   {
@@ -49,14 +47,13 @@ void ResumedRequests::find() {
 }
 
 void ResumedRequests::add(const std::shared_ptr<JournalledRequest>& request, std::int64_t order, const Error& why) {
-  push({request, order, std::chrono::steady_clock::now(), true});
+  push({request, order, mount_.clock().steady(), true});
   {
     MutexLock lock(mutex_);
     Line& line = lines_[request->path];
     // Else it failed because of those before it.
     if (line.waiting.size() == 1) line.why = why;
-    if (line.waiting.size() == 1 && why.retry_after)
-      line.not_before = std::chrono::steady_clock::now() + *why.retry_after;
+    if (line.waiting.size() == 1 && why.retry_after) line.not_before = mount_.clock().steady() + *why.retry_after;
     if (line.is_tried || line.waiting.size() > 1) return;  // its round, or its timer, comes
   }
   later(request->path, std::max(kFirstPause, why.retry_after.value_or(kFirstPause)));
@@ -80,7 +77,7 @@ void ResumedRequests::wait(const std::string& path, const CancelToken& cancel, C
   {
     MutexLock lock(mutex_);
     auto line = lines_.find(path);
-    const bool is_set = line != lines_.end() && std::chrono::steady_clock::now() < line->second.not_before;
+    const bool is_set = line != lines_.end() && mount_.clock().steady() < line->second.not_before;
     if (line != lines_.end() && (line->second.is_tried || !is_set)) {
       line->second.waiters.push_back({[once] { once({}); }, std::move(registration)});
       will_be_tried = true;
@@ -95,8 +92,9 @@ std::optional<Error> ResumedRequests::keeps_waiting(const std::string& path) con
   auto found = lines_.find(path);
   if (found == lines_.end()) return std::nullopt;
   const Line& line = found->second;
+  const SteadyTime now = mount_.clock().steady();
   const bool is_in_the_way = std::any_of(line.waiting.begin(), line.waiting.end(),
-                                         [](const Waiting& each) { return !may_be_overtaken(each.since); });
+                                         [&](const Waiting& each) { return !may_be_overtaken(each.since, now); });
   return is_in_the_way ? line.why : std::nullopt;
 }
 
@@ -181,8 +179,8 @@ void ResumedRequests::failed(const std::string& path, const Waiting& waiting, co
     MutexLock lock(mutex_);
     Line& line = lines_[path];
     line.why = error;
-    if (why.retry_after) line.not_before = std::chrono::steady_clock::now() + *why.retry_after;
-    is_next_tried = line.at == 0 && line.waiting.size() > 1 && may_be_overtaken(waiting.since);
+    if (why.retry_after) line.not_before = mount_.clock().steady() + *why.retry_after;
+    is_next_tried = line.at == 0 && line.waiting.size() > 1 && may_be_overtaken(waiting.since, mount_.clock().steady());
     if (is_next_tried) line.at = 1;
     for (Waiting& each : line.waiting)
       if (each.request == waiting.request) each.is_told = true;
@@ -214,7 +212,7 @@ void ResumedRequests::end_round(const std::string& path) {
     Line& line = lines_[path];
     line.is_tried = false;
     waiters.swap(line.waiters);
-    const auto set = line.not_before - std::chrono::steady_clock::now();
+    const auto set = line.not_before - mount_.clock().steady();
     if (!line.waiting.empty()) pause = std::max(line.pause, std::chrono::ceil<std::chrono::seconds>(set));
     line.pause = std::min(line.pause * 2, kLongestPause);
     if (!pause) lines_.erase(path);

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "vfs/attempt.h"
 #include "vfs/control/request_journal.h"
@@ -45,11 +46,10 @@ class ResumedRequests {
   [[nodiscard]] std::optional<Error> keeps_waiting(const std::string& path) const PLAYFS_EXCLUDES(mutex_);
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
   struct Waiting {
     std::shared_ptr<JournalledRequest> request;
     std::int64_t order;  ///< 0: of an earlier mount
-    Time since;
+    SteadyTime since;
     bool is_told;  ///< that it failed and is sent again
   };
   struct Waiter {
@@ -62,7 +62,7 @@ class ResumedRequests {
     bool is_tried = false;    ///< a round of attempts is under way
     std::uint64_t round = 0;  ///< counts rounds: a later one makes the timer of an earlier one void
     std::chrono::seconds pause{};
-    Time not_before{};  ///< as the service has said
+    SteadyTime not_before{};  ///< as the service has said
     std::optional<Error> why;
     std::list<Waiter> waiters;
   };
