@@ -206,4 +206,10 @@ void print_message(Output& out, const Record& message, const Placed& placed) {
   print_list("links", "");
 }
 
+void print_answer(Output& out, const Record& mail) {
+  out.line("");
+  out.line("The steward answered · " + safe(mail.updated_at) + " · " + safe(mail.id));
+  print_text(out, text_of(mail.fields, "owner_reply"));
+}
+
 }  // namespace playfs::app

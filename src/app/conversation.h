@@ -56,5 +56,7 @@ JsonObject message_body(const std::string& thread, const std::string& parent, co
 void print_thread_heading(Output& out, const Conversation& conversation);
 /// One message with its author, time, id, text, mentions and links.
 void print_message(Output& out, const Record& message, const Placed& placed);
+/// The steward's answer to a mail.
+void print_answer(Output& out, const Record& mail);
 
 }  // namespace playfs::app

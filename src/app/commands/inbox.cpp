@@ -31,9 +31,7 @@ void print(CommandContext& context, const InboxItem& shown) {
   Output& out = context.out;
   const JsonObject& fields = shown.record.fields;
   if (shown.is_mail) {
-    out.line("");
-    out.line("The steward answered · " + safe(shown.record.updated_at) + " · " + safe(shown.record.id));
-    print_text(out, text_of(fields, "owner_reply"));
+    print_answer(out, shown.record);
     out.line("  to your mail: " + safe(text_of(fields, "subject")));
   } else {
     print_message(out, shown.record, {});

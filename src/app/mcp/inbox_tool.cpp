@@ -26,7 +26,7 @@ Status InboxTool::open() {
   return {};
 }
 
-/// What the client names may be anything, so only entries there are count.
+/// Of what the client has seen. It may name anything, so only entries there are count, whoever marks them first.
 Status InboxTool::mark(const std::vector<std::string>& seen) {
   if (seen.empty()) return {};
   PLAYFS_TRY(const auto entries, inbox_->source->entries(false));
@@ -39,15 +39,9 @@ Status InboxTool::mark(const std::vector<std::string>& seen) {
 
 std::string InboxTool::shown(const InboxItem& item) {
   Output& out = lane_.context().out;
-  const JsonObject& fields = item.record.fields;
-  if (item.is_mail) {
-    out.line("");
-    out.line("The steward answered · " + safe(item.record.updated_at) + " · " + safe(item.record.id));
-    print_text(out, text_of(fields, "owner_reply"));
-  } else {
-    print_message(out, item.record, {});
-  }
-  const std::string thread = safe(text_of(fields, "thread"));
+  if (item.is_mail) print_answer(out, item.record);
+  else print_message(out, item.record, {});
+  const std::string thread = safe(text_of(item.record.fields, "thread"));
   out.line((item.is_mail ? "  to your mail | " : "  in thread " + thread + " | ") + safe(item.title) +
            (item.entry.is_seen ? "  (seen)" : ""));
   return lane_.take_output();
