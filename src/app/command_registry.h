@@ -57,6 +57,8 @@ class CommandRegistry {
   Invocation invocation_;
 };
 
+/// mount, run, umount, serve.
+void add_mounting_commands(CommandRegistry& registry);
 /// agent, thread, post, mail, sendmail, space, inbox, search.
 void add_conversation_commands(CommandRegistry& registry);
 /// login, logout, whoami.
