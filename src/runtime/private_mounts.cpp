@@ -24,7 +24,7 @@ int write_to(const char* path, const std::string& text) {
   return 0;
 }
 
-/// In a new user namespace everybody is nobody until somebody is mapped.
+/// A new user namespace maps no user or group; unmapped ones show as nobody.
 int map_user_and_group(uid_t user, gid_t group) {
   auto same = [](auto id) { return std::to_string(id) + " " + std::to_string(id) + " 1"; };
   if (int failed = write_to("/proc/self/setgroups", "deny"); failed != 0) return failed;  // the kernel's condition
