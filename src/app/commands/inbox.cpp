@@ -87,7 +87,7 @@ class Look {
     }
     for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
       const bool is_over = shown_ == arguments_.limit || !context_.io.out || (signals_ && signals_->came());
-      const Status shown = is_over ? Status() : show(*entry);
+      Status shown = is_over ? Status() : show(*entry);
       if (!is_over && shown) continue;
       leave_out(entry, entries.end());
       // With --mark-seen, the next run meets the error again; now its reader needs what is marked already.
