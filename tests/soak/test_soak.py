@@ -110,6 +110,7 @@ class Soak(fixture.Fixture):
         self.chance, self.stop = random.Random(SEED), self.home / 'stop'
         self.home.chmod(0o755)
         self.service = Service(self)
+        self.failed_while_starting = self.failed_requests()
         self.api = fixture.Api(self.service.url)
         self.ids = [self.api.create('projects', name=f'soak {n}')['id'] for n in range(PROJECTS)]
         self.played, self.troubles, self.ways = {}, {}, {}
@@ -156,6 +157,7 @@ class Soak(fixture.Fixture):
                 self.service.kill()
                 time.sleep(self.chance.choice((0, 0.5, 3)))
                 self.service.start()
+                self.failed_while_starting = self.failed_requests()
                 killed = time.monotonic()
             time.sleep(0.1)
         for trouble in self.troubles.values():
@@ -190,10 +192,14 @@ class Soak(fixture.Fixture):
             self.assertEqual(mount.process.returncode, 0)
         self.end_service()
 
-    def end_service(self):
-        """It has failed no request since its last start, and its store is sound after all the kills."""
+    def failed_requests(self):
+        """How many requests the service has answered with 5xx since it was started."""
         with urllib.request.urlopen(f'{self.service.url}/metrics', timeout=fixture.COMMAND_LIMIT) as answer:
-            self.assertNotIn('status="5xx"', answer.read().decode())
+            return sum(map(int, re.findall(r'status="5xx"} (\d+)', answer.read().decode())))
+
+    def end_service(self):
+        """It has failed no request since it was ready, and its store is sound after all the kills."""
+        self.assertEqual(self.failed_requests(), self.failed_while_starting)
         self.service.process.terminate()
         self.assertEqual(self.service.process.wait(fixture.COMMAND_LIMIT), 0)
         self.playfs('serve', 'check', '--store', self.home / 'store')
