@@ -202,7 +202,7 @@ void add_inbox(CommandRegistry& registry) {
       "first. What was seen is noted on this machine, for each agent, as by mv inbox/new/ID.json inbox/seen/ in a\n"
       "mount, once it is on stdout: what an interrupted reader did not get stays new. Exit code 1 after --wait: "
       "nothing\n"
-      "came.",
+      "came. If the service does not answer for some seconds, what is known is shown; exit code 7 if nothing is.",
       inbox, i);
   reading->add_flag("--all", i->all, "Show what was seen, too");
   reading

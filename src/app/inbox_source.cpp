@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "app/author.h"
+#include "app/interrupted_after.h"
 #include "app/json_fields.h"
-#include "app/lookup.h"
 #include "app/mount_status.h"
 #include "base/await.h"
 #include "content/inbox.h"
@@ -28,19 +28,35 @@ constexpr std::string_view kEnding = ".json";
 constexpr std::chrono::milliseconds kLookEvery{300};
 /// The polling interval where it does.
 constexpr std::chrono::seconds kAskEvery{3};
+/// How long a service may say nothing before what is known is used, or, if nothing is, before it counts as away. One
+/// that takes long over many pages says something with each.
+constexpr std::chrono::seconds kSilence{5}, kSilenceAtFirst{15};
+/// A look that begins in time, or at the end, may take this long, or an ordinary service would seem not to answer.
+constexpr std::chrono::seconds kLastLook{2};
+
+InboxSource::Time last_look(InboxSource::Time by, InboxSource::Time now) { return std::max(by, now + kLastLook); }
 
 class InboxOfMount final : public InboxSource {
  public:
   explicit InboxOfMount(std::string mount_point) : top_(std::move(mount_point)), inbox_(top_ + "/inbox") {}
 
-  Result<std::vector<Entry>> entries(bool all) override {
+  Result<std::vector<Entry>> entries(bool all, Time by) override {
+    const Time now = std::chrono::steady_clock::now();
+    const InterruptedAfter limit(std::min<std::chrono::nanoseconds>(last_look(by, now) - now, kSilenceAtFirst));
     // Taken before the entries are read, so that anything that arrives later differs from it.
     seen_ = look();
     std::vector<Entry> found;
-    if (all) PLAYFS_CHECK(list("/seen", true, found));
-    PLAYFS_CHECK(list("/new", false, found));
-    return found;
+    Status listed;
+    if (all) listed = list("/seen", true, found);
+    if (listed) listed = list("/new", false, found);
+    if (listed) return found;
+    if (limit.is_over())
+      return fail(ErrorCode::timed_out, "the mount at " + top_ + " waits for its service, which does not answer",
+                  "try again later; cat " + top_ + "/.playfs/status");
+    return fail(std::move(listed).error());
   }
+  /// The mount has its own patience, and says in its status what it is waiting for.
+  [[nodiscard]] bool is_silent() const override { return false; }
   Result<Record> record(const Entry& entry) override {
     PLAYFS_TRY(JsonObject document, read_json_object(path_of(entry)));
     return wire::decode_record(std::move(document));
@@ -69,6 +85,7 @@ class InboxOfMount final : public InboxSource {
   /// Nothing is kept open, which would keep the mount from being unmounted.
   void wait(std::chrono::milliseconds most) override {
     const auto end = std::chrono::steady_clock::now() + most;
+    const InterruptedAfter limit(most);
     const auto every = is_told_of_changes(top_) ? kLookEvery : std::chrono::milliseconds(kAskEvery);
     do std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(every, most));
     while (look() == seen_ && std::chrono::steady_clock::now() < end);
@@ -104,12 +121,23 @@ class InboxOfSite final : public InboxSource {
   InboxOfSite(OpenStack stack, const std::string& agent, const std::string& state)
       : stack_(std::move(stack)), inbox_(stack_->site(), agent, state), marks_(state, agent) {}
 
-  Result<std::vector<Entry>> entries(bool all) override {
+  Result<std::vector<Entry>> entries(bool all, Time by) override {
+    asked_at_ = stack_->clock().steady();
+    by_ = last_look(by, asked_at_);
+    is_silent_ = false;
     // Messages first, so that the threads they are in are listed.
     content::Inbox::Lists lists;
-    PLAYFS_TRY(lists.messages, current("messages"));
-    PLAYFS_TRY(lists.threads, current("threads"));
-    PLAYFS_TRY(lists.mail, current("domain_mail"));
+    Status unknown;
+    for (auto [collection, list] :
+         {std::pair(kLists[0], &lists.messages), {kLists[1], &lists.threads}, {kLists[2], &lists.mail}}) {
+      auto now = current(collection);
+      if (now) *list = std::move(*now);
+      // One that was empty is not known to the next process: what there is of the others is shown.
+      else if (is_outage(now.error().code)) unknown = fail(std::move(now).error());
+      else return fail(std::move(now).error());
+    }
+    if (!unknown && !lists.messages && !lists.threads && !lists.mail) return fail(std::move(unknown).error());
+    is_silent_ = is_silent_ || !unknown;
     PLAYFS_CHECK(take(lists));
     PLAYFS_CHECK(marks_.refresh());
     std::vector<Entry> seen, fresh;
@@ -124,9 +152,12 @@ class InboxOfSite final : public InboxSource {
   Result<Record> record(const Entry& entry) override {
     const auto found = inbox_.find(entry.id);
     if (!found) return fail(ErrorCode::not_found, "the inbox has no '" + entry.id + "'");
-    if (auto stored = stack_->site().try_record(found->collection, found->id)) return std::move(*stored);
-    return await<Record>([&](auto done) { stack_->site().record(found->collection, found->id, {}, std::move(done)); });
+    auto stored = stack_->site().try_record(found->collection, found->id);
+    if (stored) return std::move(*stored);
+    by_ = Time::max();  // what was found in time is shown
+    return record_of(found->collection, found->id);
   }
+  [[nodiscard]] bool is_silent() const override { return is_silent_; }
   Result<bool> claim(const Entry& entry) override {
     const auto found = inbox_.find(entry.id);
     if (!found) return false;
@@ -151,18 +182,38 @@ class InboxOfSite final : public InboxSource {
   static constexpr const char* kLists[] = {"messages", "threads", "domain_mail"};
 
   Result<content::ListPtr> current(const std::string& collection) {
-    stack_->site().follow_list(collection);
-    if (stack_->site().is_list_told(collection))
-      if (content::ListPtr list = stack_->site().try_list(collection)) return list;
-    return list_of(*stack_, collection);
+    content::Site& site = stack_->site();
+    site.follow_list(collection);
+    content::ListPtr known = site.try_list(collection);
+    if (known && site.is_list_told(collection)) return known;
+    auto list = answered<content::ListPtr>(
+        known || is_silent_ ? kSilence : kSilenceAtFirst,
+        [&](CancelToken cancel, auto done) { site.list(collection, std::move(cancel), std::move(done)); });
+    if (!list && list.error().code == ErrorCode::timed_out && known) return known;
+    return list;
+  }
+  Result<Record> record_of(const std::string& collection, const std::string& id) {
+    return answered<Record>(kSilence, [&](CancelToken cancel, auto done) {
+      stack_->site().record(collection, id, std::move(cancel), std::move(done));
+    });
+  }
+  /// The answer of the service, unless it says nothing for `most`, or says it too late.
+  template <class T, class Start>
+  Result<T> answered(std::chrono::seconds most, const Start& start) {
+    auto left = [&] {
+      const SteadyTime heard = std::max(asked_at_, stack_->site().patience().answered_at());
+      return std::min(heard + most, by_) - stack_->clock().steady();
+    };
+    if (auto answer = await_while<T>(left, start)) return std::move(*answer);
+    is_silent_ = true;
+    return fail(ErrorCode::timed_out, stack_->source().text + " does not answer", "try again later");
   }
   /// Examines what is new; what cannot be read now is left for the next time.
   Status take(const content::Inbox::Lists& lists) {
     for (bool goes_on = true; goes_on;) {
       goes_on = false;
       for (const content::Inbox::Missing& missing : inbox_.take(lists, {})) {
-        auto came = await<Record>(
-            [&](auto done) { stack_->site().record(missing.collection, missing.id, {}, std::move(done)); });
+        auto came = record_of(missing.collection, missing.id);
         const bool is_gone = !came && came.error().code == ErrorCode::not_found;
         if (is_gone) inbox_.is_gone(missing);
         goes_on = goes_on || came || is_gone;
@@ -174,6 +225,9 @@ class InboxOfSite final : public InboxSource {
   const OpenStack stack_;
   content::Inbox inbox_;
   content::InboxMarks marks_;
+  SteadyTime asked_at_{};  ///< when the last entries() began
+  Time by_ = Time::max();
+  bool is_silent_ = false;
 };
 
 }  // namespace

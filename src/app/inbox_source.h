@@ -22,9 +22,14 @@ class InboxSource {
     bool is_seen = false;
   };
 
+  using Time = std::chrono::steady_clock::time_point;
+
   virtual ~InboxSource() = default;
-  /// The new entries, oldest first; with `all`, preceded by those that were seen.
-  virtual Result<std::vector<Entry>> entries(bool all) = 0;
+  /// The new entries, oldest first; with `all`, preceded by those that were seen. If the service does not answer, those
+  /// that are known (is_silent()), after some seconds or at `by`. Errors: timed_out, if nothing is known.
+  virtual Result<std::vector<Entry>> entries(bool all, Time by) = 0;
+  /// Whether the service did not answer the last entries().
+  [[nodiscard]] virtual bool is_silent() const = 0;
   virtual Result<Record> record(const Entry& entry) = 0;
   /// Marks it as seen. False if another reader, of the same mount or without a mount, was first.
   virtual Result<bool> claim(const Entry& entry) = 0;

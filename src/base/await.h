@@ -2,34 +2,73 @@
 // never a FUSE or executor thread.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
 
 #include "base/callback.h"
+#include "base/cancel.h"
 
 namespace playfs {
+
+/// An answer that a thread waits for. The callback may come after the wait has ended.
+template <class T>
+class Awaited {
+ public:
+  [[nodiscard]] Callback<T> callback() {
+    return [shared = shared_](Result<T> result) {
+      std::lock_guard lock(shared->mutex);
+      shared->result.emplace(std::move(result));
+      shared->answered.notify_one();
+    };
+  }
+  /// The answer; nullopt if it has not come after `most`.
+  std::optional<Result<T>> wait_for(std::chrono::nanoseconds most) {
+    std::unique_lock lock(shared_->mutex);
+    if (!shared_->answered.wait_for(lock, most, [&] { return shared_->result.has_value(); })) return std::nullopt;
+    return std::move(shared_->result);
+  }
+  Result<T> wait() {
+    std::unique_lock lock(shared_->mutex);
+    shared_->answered.wait(lock, [&] { return shared_->result.has_value(); });
+    return std::move(*shared_->result);
+  }
+
+ private:
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable answered;
+    std::optional<Result<T>> result;
+  };
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+};
 
 /// Starts an operation with a Callback<T> and returns the result it is called with:
 ///   auto project = await<model::Project>([&](auto done) { client.get_project(id, {}, std::move(done)); });
 /// To cancel, give the operation a CancelToken; it then answers `interrupted`.
 template <class T, class Start>
 Result<T> await(Start&& start) {
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::optional<Result<T>> result;
-  };
-  auto shared = std::make_shared<Shared>();
-  start(Callback<T>([shared](Result<T> result) {
-    std::lock_guard lock(shared->mutex);
-    shared->result.emplace(std::move(result));
-    shared->answered.notify_one();
-  }));
-  std::unique_lock lock(shared->mutex);
-  shared->answered.wait(lock, [&] { return shared->result.has_value(); });
-  return std::move(*shared->result);
+  Awaited<T> awaited;
+  start(awaited.callback());
+  return awaited.wait();
+}
+
+/// The same for an operation that may take too long: `left()` says how long to wait from now on, and is called again
+/// whenever that has passed. Once it is zero, the operation, which also gets a CancelToken, is cancelled; nullopt.
+template <class T, class Start, class Left>
+std::optional<Result<T>> await_while(const Left& left, Start&& start) {
+  CancelSource cancel;
+  Awaited<T> awaited;
+  start(cancel.token(), awaited.callback());
+  for (;;) {
+    const std::chrono::nanoseconds more = left();
+    if (auto answer = awaited.wait_for(more)) return answer;
+    if (more > std::chrono::nanoseconds(0)) continue;
+    cancel.cancel();
+    return std::nullopt;
+  }
 }
 
 }  // namespace playfs

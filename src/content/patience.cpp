@@ -59,6 +59,12 @@ void Patience::ran_out(const std::string& what) {
 void Patience::answered() {
   MutexLock lock(state_->mutex);
   state_->silent.clear();
+  state_->answered_at = state_->clock.steady();
+}
+
+SteadyTime Patience::answered_at() const {
+  MutexLock lock(state_->mutex);
+  return state_->answered_at;
 }
 
 }  // namespace playfs::content

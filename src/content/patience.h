@@ -35,6 +35,8 @@ class Patience {
   void ran_out(const std::string& what);
   /// The service responded to something.
   void answered();
+  /// When it last did; the clock's epoch if never.
+  [[nodiscard]] SteadyTime answered_at() const;
 
  private:
   struct Asked {
@@ -49,6 +51,7 @@ class Patience {
     /// Items waited for in vain since the service last responded; at most kMostSilent.
     std::set<std::string> silent PLAYFS_GUARDED_BY(mutex);
     SteadyTime tried_at PLAYFS_GUARDED_BY(mutex);  ///< when a caller last waited despite silence
+    SteadyTime answered_at PLAYFS_GUARDED_BY(mutex);
   };
   std::shared_ptr<State> state_;
 };

@@ -6,13 +6,16 @@ import json
 import re
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
 
 import fixture
+import proxy
 
-DONE, FAILED, USAGE, NOT_FOUND = 0, 1, 2, 5
+DONE, FAILED, USAGE, NOT_FOUND, UNREACHABLE = 0, 1, 2, 5, 7
+TRANSFER_LIMIT = 60  # seconds, after which a single request is given up
 HOSTILE = 'x\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\u200b\x00\r\nbob · 2026'
 RAW = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]')
 
@@ -190,6 +193,59 @@ class InTrouble(Inbox):
             damaged[at] ^= 1
             index.write_bytes(damaged)
             self.assertEqual(self.entries('--all'), wanted, at)
+
+
+class Silent(Inbox):
+    """The service accepts connections, but answers nothing."""
+
+    def timed(self, *words, least=0, **options):
+        begin = time.monotonic()
+        done = self.run_inbox(*words, **options)
+        self.assertLess(time.monotonic() - begin, least + TRANSFER_LIMIT / 2, words)
+        self.assertGreaterEqual(time.monotonic() - begin, least, words)
+        return done
+
+    def test_nothing_is_known(self):
+        with socket.create_server(('127.0.0.1', 0)) as listener:
+            self.site = ['--site', 'http://127.0.0.1:%d' % listener.getsockname()[1]]
+            for words, least in (((), 0), (('--wait', 3), 3), (('--wait', 3, '--json'), 3)):
+                done = self.timed(*words, least=least, code=UNREACHABLE)
+                self.assertIn('does not answer', done.stdout + done.stderr)
+
+    @fixture.needs_fuse
+    def test_a_mount_knows_nothing(self):
+        way = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(way.close)
+        way.set_hanging(lambda path: True)
+        mount = self.mount(way.url)
+        self.place, self.site = mount.directory, []
+        for words, least in ((('--wait', 3), 3), ((), 0)):
+            self.assertIn('does not answer', self.timed(*words, least=least, code=UNREACHABLE).stderr)
+        way.set_hanging(None)
+        wanted = self.message(self.thread(), mentions=['ann'])
+        self.eventually(lambda: self.entries() == [wanted], 'the mount is as it was')
+
+    def test_what_is_known_is_shown(self):
+        way = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(way.close)
+        self.site = ['--site', way.url]
+        entry = self.message(self.thread(), mentions=['ann'])
+        self.assertEqual(self.entries(), [entry])
+        way.set_hanging(lambda path: True)
+        for words in ((), ('--wait', 3, '--mark-seen')):
+            done = self.timed(*words)
+            self.assertIn(entry, done.stdout)
+            self.assertIn('The service does not answer', done.stderr)
+        done = self.timed('--wait', 3, least=3, code=FAILED)
+        self.assertIn('Nothing is new', done.stderr)
+        self.assertIn('The service does not answer', done.stderr)
+        # It answers while a command waits.
+        waiting = self.started('--wait', 50, '--json')
+        self.eventually(way.hung, 'it asks')
+        way.set_hanging(None)
+        wanted = self.message(self.thread(), mentions=['ann'])
+        out, _ = waiting.communicate(timeout=fixture.COMMAND_LIMIT)
+        self.assertEqual([each['record']['id'] for each in json.loads(out)['entries']], [wanted])
 
 
 @fixture.needs_fuse

@@ -60,7 +60,7 @@ void wait(InboxSource& source, Clock::time_point end) {
 Result<std::vector<InboxSource::Entry>> entries_of(InboxSource& source, const InboxArguments& arguments,
                                                    Clock::time_point end) {
   for (;;) {
-    auto entries = source.entries(arguments.all);
+    auto entries = source.entries(arguments.all, end);
     const bool is_away = !entries && is_transient(entries.error().code);
     if (!arguments.wait || (!entries && !is_away)) return entries;
     auto is_new = [](const InboxSource::Entry& entry) { return !entry.is_seen; };
@@ -174,6 +174,7 @@ Result<ExitCode> inbox(CommandContext& context, const InboxArguments& arguments)
   PLAYFS_CHECK(look->finish(place.agent));
   if (look->rest() > 0)
     context.out.note(std::to_string(look->rest()) + " more are not shown: --limit N shows more of them.");
+  if (place.source->is_silent()) context.out.note("The service does not answer: this is what was known of it before.");
   if (look->is_empty())
     context.out.note("Nothing is new for " + safe(place.agent) +
                      ". Try: " + safe(context.next_command({"inbox", arguments.wait ? "--all" : "--wait"})));

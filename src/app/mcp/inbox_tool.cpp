@@ -29,7 +29,7 @@ Status InboxTool::open() {
 /// Of what the client has seen. It may name anything, so only entries there are count, whoever marks them first.
 Status InboxTool::mark(const std::vector<std::string>& seen) {
   if (seen.empty()) return {};
-  PLAYFS_TRY(const auto entries, inbox_->source->entries(false));
+  PLAYFS_TRY(const auto entries, inbox_->source->entries(false, InboxSource::Time::max()));
   for (const InboxSource::Entry& entry : entries) {
     if (std::find(seen.begin(), seen.end(), entry.id) == seen.end()) continue;
     PLAYFS_TRY([[maybe_unused]] const bool is_ours, inbox_->source->claim(entry));
@@ -63,10 +63,12 @@ Result<mcp::Answer> InboxTool::look(const JsonObject& arguments, mcp::Call& call
   PLAYFS_CHECK(open());
   InboxSource& source = *inbox_->source;
   PLAYFS_CHECK(mark(seen));
-  call.limit(std::chrono::seconds(std::min(wait.value_or(0), kLongestInboxWait)));
+  const std::chrono::seconds most(std::min(wait.value_or(0), kLongestInboxWait));
+  call.limit(most);
+  const auto end = most.count() > 0 ? std::chrono::steady_clock::now() + most : InboxSource::Time::max();
   std::vector<InboxSource::Entry> entries;
   for (;;) {
-    PLAYFS_TRY(entries, source.entries(is_all));
+    PLAYFS_TRY(entries, source.entries(is_all, end));
     if (std::any_of(entries.begin(), entries.end(), is_new) || call.is_over()) break;
     source.wait(std::min<std::chrono::milliseconds>(kOneWait, std::chrono::seconds(*wait)));
   }
@@ -82,8 +84,11 @@ Result<mcp::Answer> InboxTool::look(const JsonObject& arguments, mcp::Call& call
     if (!item) return fail(item.error());
     text += shown(*item);
   }
-  if (text.empty()) return answered({"Nothing is new for " + safe(inbox_->agent) + "."}, "inbox with wait_seconds");
+  const std::string silent = source.is_silent() ? " The service does not answer: this is what was known of it." : "";
+  if (text.empty())
+    return answered({"Nothing is new for " + safe(inbox_->agent) + "." + silent}, "inbox with wait_seconds");
   if (more > 0) text += "\n(" + std::to_string(more) + (is_all ? " older ones" : " more") + " not shown)\n";
+  if (!silent.empty()) text += "\n" + silent.substr(1) + "\n";
   return answered({std::move(text)}, "answer with talk (thread, reply_to); then inbox with seen=[their ids]");
 }
 
