@@ -153,9 +153,13 @@ class InboxOfSite final : public InboxSource {
     const auto found = inbox_.find(entry.id);
     if (!found) return fail(ErrorCode::not_found, "the inbox has no '" + entry.id + "'");
     auto stored = stack_->site().try_record(found->collection, found->id);
-    if (stored) return std::move(*stored);
+    const bool may_be_lost = stack_->site().is_list_lacking(found->collection) && !is_silent_;
+    if (stored && !may_be_lost) return std::move(*stored);
     by_ = Time::max();  // what was found in time is shown
-    return record_of(found->collection, found->id);
+    auto came = record_of(found->collection, found->id);
+    if (!came && came.error().code == ErrorCode::not_found) inbox_.is_gone({found->collection, found->id, {}});
+    if (!came && came.error().code == ErrorCode::timed_out && stored) return std::move(*stored);
+    return came;
   }
   [[nodiscard]] bool is_silent() const override { return is_silent_; }
   Result<bool> claim(const Entry& entry) override {

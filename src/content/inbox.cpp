@@ -23,7 +23,8 @@ constexpr std::size_t kSpare = 10'000;
 /// What the inbox needs of a record: the fields that decide whom it is for, and its line.
 Reduced seen_by_inbox(Record record) {
   std::string line = record_line(record, "new/ and seen/");
-  Record kept{std::move(record.id), std::move(record.created_at), std::move(record.updated_at), {}, {}};
+  Record kept{
+      std::move(record.id), std::move(record.created_at), std::move(record.updated_at), std::move(record.status), {}};
   for (const char* name : {"agent", "thread", "parent", "mentions", "owner_reply"})
     if (const Json* value = record.fields.find(name)) kept.fields.set(name, *value);
   const Json* body = record.fields.find("body");
@@ -74,6 +75,22 @@ bool Inbox::is_known(const RecordName& record) const {
 void Inbox::has_looked(Collection collection, const std::string& id, Looked looked) {
   looked_[collection][id] = looked;
   if (collection == messages) waits_.erase(id);
+  if (looked.is_hidden || looked.is_gone) lines_.replace(line_of(collection, id), "");
+}
+
+void Inbox::has_hidden(const Work& work) {
+  Looked looked;
+  if (auto before = looked_[work.in].find(work.item->id); before != looked_[work.in].end()) looked = before->second;
+  looked.updated = work.item->updated_at.nanoseconds;
+  looked.is_hidden = true;
+  looked.is_gone = false;
+  has_looked(work.in, work.item->id, looked);
+}
+
+bool Inbox::is_shown(const Entry& entry) const {
+  const auto& looked = looked_[collection_of(entry)];
+  auto found = looked.find(entry.id);
+  return entry.is_listed && (found == looked.end() || !(found->second.is_hidden || found->second.is_gone));
 }
 
 std::vector<Inbox::Missing> Inbox::take(const Lists& lists, const CancelToken& cancel) {
@@ -94,6 +111,7 @@ std::vector<Inbox::Missing> Inbox::take(const Lists& lists, const CancelToken& c
     is_done = look_at(ready, round);
   }
   forget_others(lists);
+  for (const Collection collection : {messages, mail}) look_for_lost(collection);
   MutexLock lock(mutex_);
   if (is_done && round.missing.empty()) taken_ = lists;
   return std::move(round.missing);
@@ -163,6 +181,8 @@ bool Inbox::look_at(const std::vector<Work>& work, Round& round) {
 }
 
 void Inbox::apply(const Work& work, const Record& record, Round& round) {
+  if (is_hidden(record)) return has_hidden(work);
+  lines_.replace(line_of(work.in, work.item->id), text_in(record, kLine));
   if (work.in == messages) return apply_message(work, record, round);
   has_looked(work.in, work.item->id, {work.item->updated_at.nanoseconds, is_by(record, me_)});
   // Only the steward can change mail, so each change of an answered mail is new to its author.
@@ -204,7 +224,7 @@ void Inbox::add(const Work& work, ForMe why, const Record& record, bool is_anew)
       entry.why = why;
     }
   }
-  add_line(text_in(record, kLine));
+  lines_.append(line_of(work.in, id), text_in(record, kLine));
 }
 
 void Inbox::add_entry(Entry entry) {
@@ -214,16 +234,6 @@ void Inbox::add_entry(Entry entry) {
   if (entries_.size() <= kMost) return;
   places_.erase(entries_.begin()->second.id);
   entries_.erase(entries_.begin());
-  is_cut_ = true;
-}
-
-void Inbox::add_line(const std::string& line) {
-  lines_ += line;
-  lines_ += '\n';
-  if (lines_.size() <= kMostBytes) return;
-  const std::size_t older = lines_.find('\n', lines_.size() - kMostBytes / 2) + 1;
-  lines_.erase(0, older);
-  dropped_ += older;
   is_cut_ = true;
 }
 
@@ -249,6 +259,21 @@ void Inbox::forget_others(const Lists& lists) {
   }
 }
 
+void Inbox::look_for_lost(Collection collection) {
+  // Not the list that take() was given: another thread may have been given a later one.
+  const ListPtr list = site_.try_list(name_of(collection));
+  if (!list || !site_.is_list_whole(name_of(collection))) return;
+  std::unordered_set<std::uint64_t> listed;  // positions
+  MutexLock lock(mutex_);
+  for (const Listed& item : *list)
+    if (auto place = places_.find(item.id); place != places_.end()) listed.insert(place->second);
+  for (auto& [position, entry] : entries_) {
+    if (collection_of(entry) != collection) continue;
+    entry.is_listed = listed.contains(position);
+    lines_.show(line_of(collection, entry.id), entry.is_listed);
+  }
+}
+
 void Inbox::load() {
   {
     MutexLock lock(mutex_);
@@ -258,18 +283,18 @@ void Inbox::load() {
   std::stable_sort(saved.entries.begin(), saved.entries.end(),
                    [](const Entry& a, const Entry& b) { return a.at < b.at; });
   // The newest lines; records that the cache has lost since are looked at again.
-  std::vector<std::string> lines;
+  std::vector<std::pair<std::string, std::string>> lines;
   std::size_t bytes = 0;
   auto entry = saved.entries.end();
   while (entry != saved.entries.begin() && bytes <= kMostBytes / 2) {
     --entry;
     const PartAtOnce part = site_.known_part(entry->collection, entry->id, seen_by_inbox, Reads::ordinary);
     if (part.part) {
-      lines.push_back(text_in(part.part->record, kLine));
-      bytes += lines.back().size();
+      lines.emplace_back(line_of(collection_of(*entry), entry->id), text_in(part.part->record, kLine));
+      bytes += lines.back().second.size();
       continue;
     }
-    saved.looked[entry->collection == name_of(mail) ? mail : messages].erase(entry->id);
+    saved.looked[collection_of(*entry)].erase(entry->id);
     entry = saved.entries.erase(entry);
   }
   MutexLock lock(mutex_);
@@ -278,37 +303,42 @@ void Inbox::load() {
   looked_ = std::move(saved.looked);
   for (Entry& each : saved.entries)
     if (!places_.contains(each.id)) add_entry(std::move(each));
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) add_line(*line);
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) lines_.append(line->first, std::move(line->second));
+  for (const auto& [position, entry] : entries_)
+    if (!is_shown(entry)) lines_.replace(line_of(collection_of(entry), entry.id), "");
 }
 
 std::vector<Inbox::Entry> Inbox::entries() const {
   MutexLock lock(mutex_);
   std::vector<Entry> all;
   all.reserve(entries_.size());
-  for (const auto& [position, entry] : entries_) all.push_back(entry);
+  for (const auto& [position, entry] : entries_)
+    if (is_shown(entry)) all.push_back(entry);
   return all;
 }
 
 std::optional<Inbox::Entry> Inbox::find(const std::string& id) const {
   MutexLock lock(mutex_);
   auto found = places_.find(id);
-  return found == places_.end() ? std::nullopt : std::optional(entries_.at(found->second));
+  if (found == places_.end()) return std::nullopt;
+  const Entry& entry = entries_.at(found->second);
+  return is_shown(entry) ? std::optional(entry) : std::nullopt;
 }
 
 Inbox::Lines Inbox::lines() const {
   MutexLock lock(mutex_);
-  return {lines_, dropped_ + lines_.size()};
+  return {lines_.text(), lines_.end()};
 }
 
 std::optional<Inbox::Lines> Inbox::lines_from(std::uint64_t place) const {
   MutexLock lock(mutex_);
-  if (place < dropped_) return std::nullopt;
-  return Lines{lines_.substr(place - dropped_), dropped_ + lines_.size()};
+  auto text = lines_.text_from(place);
+  return text ? std::optional(Lines{std::move(*text), lines_.end()}) : std::nullopt;
 }
 
 bool Inbox::is_cut() const {
   MutexLock lock(mutex_);
-  return is_cut_;
+  return is_cut_ || lines_.is_cut();
 }
 
 }  // namespace playfs::content

@@ -2,8 +2,9 @@
 // its mail. inbox_marks.h knows which of them were seen.
 //
 // take() examines each version of a record once; the text came with the list. Its findings are kept in a file, so that
-// the next process need not examine the records again. Memory is bounded, whatever strangers post: only the newest
-// entries are kept, and only the newest bytes of their lines.
+// the next process need not examine the records again. An edit changes the text of an entry, which stays where it is;
+// an entry that is hidden, or that the service has lost, is not shown, but comes back as it was. Memory is bounded,
+// whatever strangers post: only the newest entries are kept, and only the newest bytes of their lines.
 //
 // Thread-safe; take() and save() do local I/O.
 #pragma once
@@ -21,6 +22,7 @@
 
 #include "base/cancel.h"
 #include "base/mutex.h"
+#include "content/inbox_lines.h"
 #include "content/site.h"
 #include "model/for_me.h"
 
@@ -41,6 +43,7 @@ class Inbox {
     WallTime at;  ///< of its creation, or of the change that brought it here again
     ForMe why = ForMe::no;
     std::uint64_t position = 0;  ///< increases; an entry keeps it
+    bool is_listed = true;       ///< not lost by the service
   };
   struct Missing {
     std::string collection, id;
@@ -67,17 +70,16 @@ class Inbox {
   /// brings the entry back would be taken for the version that was marked.
   [[nodiscard]] Status save_before_mark() PLAYFS_EXCLUDES(mutex_);
 
-  /// Oldest first.
+  /// Oldest first, without what is hidden or lost.
   [[nodiscard]] std::vector<Entry> entries() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::optional<Entry> find(const std::string& id) const PLAYFS_EXCLUDES(mutex_);
-  /// The entries as lines of NDJSON, in the order in which they came; text is only added at the end, until the older
-  /// half is dropped.
+  /// The entries as lines of NDJSON, in the order in which they came.
   struct Lines {
     std::string text;
     std::uint64_t end = 0;  ///< the place behind them, in all lines that there ever were
   };
   [[nodiscard]] Lines lines() const PLAYFS_EXCLUDES(mutex_);
-  /// Those from such a place on; nullopt if some of them are dropped.
+  /// Those from such a place on; nullopt if anything before has changed, or some of them are dropped.
   [[nodiscard]] std::optional<Lines> lines_from(std::uint64_t place) const PLAYFS_EXCLUDES(mutex_);
   /// Whether older entries or lines were dropped.
   [[nodiscard]] bool is_cut() const PLAYFS_EXCLUDES(mutex_);
@@ -90,6 +92,7 @@ class Inbox {
     bool is_mine = false;
     bool mentions_me = false;
     bool is_gone = false;  ///< nothing is known of it
+    bool is_hidden = false;
   };
   struct Work {
     Collection in;
@@ -116,6 +119,11 @@ class Inbox {
     std::vector<Entry> entries;
   };
   static const char* name_of(Collection collection);
+  static Collection collection_of(const Entry& entry) { return entry.collection == name_of(mail) ? mail : messages; }
+  /// The name of a record's line.
+  static std::string line_of(Collection collection, const std::string& id) {
+    return std::string(name_of(collection)) + '/' + id;
+  }
 
   void load() PLAYFS_EXCLUDES(mutex_);
   /// What the file has; nothing, if there is none, or it is damaged or another agent's.
@@ -131,6 +139,11 @@ class Inbox {
   void apply(const Work& work, const Record& record, Round& round) PLAYFS_REQUIRES(mutex_);
   void apply_message(const Work& work, const Record& message, Round& round) PLAYFS_REQUIRES(mutex_);
   void has_looked(Collection collection, const std::string& id, Looked looked) PLAYFS_REQUIRES(mutex_);
+  /// What is known of its earlier versions counts again once it is shown.
+  void has_hidden(const Work& work) PLAYFS_REQUIRES(mutex_);
+  [[nodiscard]] bool is_shown(const Entry& entry) const PLAYFS_REQUIRES(mutex_);
+  /// Finds out which entries of a collection the service has lost.
+  void look_for_lost(Collection collection) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool is_known(const RecordName& record) const PLAYFS_REQUIRES(mutex_);
   /// Whether a message may wait for it.
   [[nodiscard]] static bool is_awaited(const RecordName& record, Round& round);
@@ -141,7 +154,6 @@ class Inbox {
   /// Adds an entry, or moves it to the end, as new.
   void add(const Work& work, ForMe why, const Record& record, bool is_anew) PLAYFS_REQUIRES(mutex_);
   void add_entry(Entry entry) PLAYFS_REQUIRES(mutex_);
-  void add_line(const std::string& line) PLAYFS_REQUIRES(mutex_);
   /// Forgets records that are no longer listed.
   void forget_others(const Lists& lists) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool is_mine(Collection collection, const std::string& id) const PLAYFS_REQUIRES(mutex_);
@@ -157,9 +169,8 @@ class Inbox {
   std::map<std::uint64_t, Entry> entries_ PLAYFS_GUARDED_BY(mutex_);  ///< by position
   std::unordered_map<std::string, std::uint64_t> places_ PLAYFS_GUARDED_BY(mutex_);
   std::uint64_t next_ PLAYFS_GUARDED_BY(mutex_) = 1;
-  std::string lines_ PLAYFS_GUARDED_BY(mutex_);
-  std::uint64_t dropped_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< bytes of lines
-  bool is_cut_ PLAYFS_GUARDED_BY(mutex_) = false;
+  InboxLines lines_ PLAYFS_GUARDED_BY(mutex_){kMostBytes};
+  bool is_cut_ PLAYFS_GUARDED_BY(mutex_) = false;  ///< older entries, or their lines, were left out
 };
 
 }  // namespace playfs::content

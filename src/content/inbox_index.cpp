@@ -88,7 +88,8 @@ Inbox::Saved Inbox::parsed(std::string_view text) const {
     for (const Collection collection : {messages, threads, mail}) {
       if (of != name_of(collection)) continue;
       if (kind == "looked")
-        saved.looked[collection][*id] = {*time, flags.find('m') != flags.npos, flags.find('@') != flags.npos};
+        saved.looked[collection][*id] = {*time, flags.find('m') != flags.npos, flags.find('@') != flags.npos, false,
+                                         flags.find('h') != flags.npos};
       else if (const ForMe why = why_of(flags); kind == "entry" && why != ForMe::no)
         saved.entries.push_back({name_of(collection), *id, {*time}, why, 0});
     }
@@ -125,7 +126,8 @@ std::string Inbox::text_of(const Saved& saved) const {
   for (const Collection collection : {messages, threads, mail}) {
     for (const auto& [id, looked] : saved.looked[collection])
       text += std::string("looked ") + name_of(collection) + ' ' + std::to_string(looked.updated) + ' ' +
-              (looked.is_mine ? "m" : "-") + (looked.mentions_me ? "@" : "-") + ' ' + percent_encode(id) + '\n';
+              (looked.is_mine ? "m" : "-") + (looked.mentions_me ? "@" : "-") + (looked.is_hidden ? "h" : "") + ' ' +
+              percent_encode(id) + '\n';
   }
   for (const Entry& entry : saved.entries)
     text += "entry " + entry.collection + ' ' + std::to_string(entry.at.nanoseconds) + ' ' +

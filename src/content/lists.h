@@ -47,6 +47,8 @@ class Lists {
   [[nodiscard]] bool is_fresh(const std::string& collection);
   /// Whether the known list is current because an event would have reported any change.
   [[nodiscard]] bool is_told(const std::string& collection);
+  /// Whether the last reading lacked known records: the service may have lost some of them.
+  [[nodiscard]] bool is_lacking(const std::string& collection);
   /// Call when the list is shown: for the next minutes it is reread as soon as an event reports a change.
   void follow(const std::string& collection);
   /// An event said that the record is new or changed. Call bring_up() after a batch of these.

@@ -18,6 +18,12 @@ bool Lists::is_told(const std::string& collection) {
   return found != lists_.end() && is_told(collection, found->second);
 }
 
+bool Lists::is_lacking(const std::string& collection) {
+  MutexLock lock(mutex_);
+  auto found = lists_.find(collection);
+  return found != lists_.end() && found->second.lacking_since;
+}
+
 void Lists::follow(const std::string& collection) {
   MutexLock lock(mutex_);
   lists_[collection].followed_at = context_.clock.steady();

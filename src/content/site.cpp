@@ -141,6 +141,8 @@ bool Site::is_list_fresh(const std::string& collection) { return parts_->lists.i
 
 bool Site::is_list_told(const std::string& collection) { return parts_->lists.is_told(collection); }
 
+bool Site::is_list_lacking(const std::string& collection) { return parts_->lists.is_lacking(collection); }
+
 void Site::follow_list(const std::string& collection) {
   parts_->news.begin();
   parts_->lists.follow(collection);

@@ -119,6 +119,9 @@ class Site {
   /// Whether the known list is current because an event would have reported any change. Then nobody needs to ask. A
   /// current list of threads or messages also has what we created in its place.
   [[nodiscard]] bool is_list_told(const std::string& collection);
+  /// Whether the service did not show all known records when it was last asked for the list. It may have lost them;
+  /// they stay listed until it has lacked them for a minute.
+  [[nodiscard]] bool is_list_lacking(const std::string& collection);
   /// Call when the list is shown: for the next minutes it is reread, and listeners are notified, as soon as an event
   /// reports a change. Cheap: call it on each use.
   void follow_list(const std::string& collection);

@@ -46,6 +46,8 @@ bool mentions(const Record& message, std::string_view me) {
   return std::find(said.begin(), said.end(), me) != said.end();
 }
 
+bool is_hidden(const Record& record) { return record.status == "hidden"; }
+
 ForMe message_for(const Record& message, std::string_view me, bool answers_mine, bool is_in_own_thread) {
   if (me.empty() || is_by(message, me)) return ForMe::no;
   if (mentions(message, me)) return ForMe::mention;

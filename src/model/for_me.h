@@ -26,6 +26,9 @@ bool is_by(const Record& record, std::string_view me);
 /// Whether a message mentions `me`: in `mentions`, or in its text if it has no such list.
 bool mentions(const Record& message, std::string_view me);
 
+/// Whether the service's steward has hidden the record: it keeps its place in the lists, without its fields.
+bool is_hidden(const Record& record);
+
 /// Of a message. What I wrote myself is never for me.
 ForMe message_for(const Record& message, std::string_view me, bool answers_mine, bool is_in_own_thread);
 

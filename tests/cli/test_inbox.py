@@ -247,6 +247,31 @@ class Silent(Inbox):
         out, _ = waiting.communicate(timeout=fixture.COMMAND_LIMIT)
         self.assertEqual([each['record']['id'] for each in json.loads(out)['entries']], [wanted])
 
+    def test_what_the_service_may_have_lost_is_asked_for(self):
+        """Long before it is known to be lost: a command does not live for a minute."""
+        way = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(way.close)
+        self.site = ['--site', way.url]
+        talk = self.thread()
+        kept, lost = (self.message(talk, mentions=['ann']) for _ in range(2))
+        self.assertEqual(self.entries(), [kept, lost])
+
+        def lose(method, path, headers, body, ask):
+            if path.endswith(f'/messages/{lost}'):
+                return [b'HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}']
+            if '/messages?' not in path:
+                return None
+            del headers['Accept-Encoding']
+            page = json.loads(ask()[2])
+            page['records'] = [record for record in page['records'] if record['id'] != lost]
+            text = json.dumps(page).encode()
+            return [b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(text), text]
+
+        way.raw = lose
+        self.assertEqual(self.entries(), [kept])
+        self.run_inbox('--wait', 1, '--mark-seen')
+        self.run_inbox('--wait', 1, code=FAILED)
+
 
 @fixture.needs_fuse
 class Mounted(Command):

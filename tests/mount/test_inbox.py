@@ -94,7 +94,7 @@ class Contents(Inbox):
         time.sleep(0.01)
         self.steward(own, owner_reply='You may not.')
         self.eventually(lambda: self.names('new') == [own], 'another answer is new')
-        self.assertEqual([line['owner_reply'] for line in self.lines()], ['You may.', 'You may not.'])
+        self.assertEqual([line['owner_reply'] for line in self.lines()], ['You may not.'])
 
     def mark(self, record):
         os.rename(self.box() / f'new/{record}.json', self.box() / f'seen/{record}.json')
@@ -107,14 +107,75 @@ class Contents(Inbox):
         time.sleep(0.01)
         self.api.call('PATCH', f'/messages/{edited}', {'body': 'hello'})
         self.eventually(lambda: json.loads((self.box() / f'seen/{edited}.json').read_text())['body'] == 'hello', 'the edit')
-        self.assertEqual([line['body'] for line in self.lines()], ['helo'])
+        self.assertEqual([line['body'] for line in self.lines()], ['hello'])
         self.api.call('PATCH', f'/messages/{edited}', {'body': 'hello @ann', 'mentions': ['ann']})
         self.eventually(lambda: self.names('new') == [edited], 'it is new again')
-        self.assertEqual([line['body'] for line in self.lines()], ['helo', 'hello @ann'])
+        self.assertEqual([line['body'] for line in self.lines()], ['hello @ann'])
         self.api.call('PATCH', f'/messages/{edited}', {'body': 'Hello @ann'})
         self.mark(edited)
         self.eventually(lambda: json.loads((self.box() / f'seen/{edited}.json').read_text())['body'] == 'Hello @ann', 'seen')
+        self.assertEqual([line['body'] for line in self.lines()], ['Hello @ann'])
+
+    def test_an_edit_changes_its_line_in_a_new_file(self):
+        mine = self.thread('ann')
+        first, second = self.message(mine, 'first'), self.message(mine, 'second')
+        self.assertEqual(self.names('new'), sorted((first, second)))
+        self.mark(first)
+        path = self.box() / 'messages.ndjson'
+        self.assertEqual([line['body'] for line in self.lines()], ['first', 'second'])
+        number = path.stat().st_ino
+        self.api.call('PATCH', f'/messages/{first}', {'body': 'edited'})
+        self.eventually(lambda: [line['body'] for line in self.lines()] == ['edited', 'second'], 'the edit')
+        self.assertNotEqual(path.stat().st_ino, number, 'who has read the old one begins anew')
+        self.assertEqual((self.names('new'), self.names('seen')), ([second], [first]))
+
+    def hide(self, record, *undo):
+        self.playfs('serve', 'hide', record, *undo, '--store', self.home / 'store', who='server')
+
+    def test_what_the_steward_hides_is_not_shown(self):
+        talk = self.thread()
+        kept, hidden, marked = (self.message(talk, f'{word} @ann', mentions=['ann']) for word in ('kept', 'slander', 'insult'))
+        self.assertEqual(self.names('new'), sorted((kept, hidden, marked)))
+        self.assertEqual(len(self.lines()), 3)
+        self.mark(marked)
+
+        def shown():
+            return [line['body'] for line in self.lines()], self.names('new'), self.names('seen')
+
+        self.hide(hidden)
+        self.hide(marked)
+        self.eventually(lambda: shown() == (['kept @ann'], [kept], []), 'both are gone')
+        with self.assertRaises(FileNotFoundError):
+            (self.box() / f'new/{hidden}.json').read_text()
+        for words in ([self.ann.directory], ['/', '--site', self.proxy.url]):
+            out = self.playfs('inbox', '--all', *words[1:], cwd=words[0]).stdout
+            self.assertEqual((out.count('playfs post'), 'kept' in out), (1, True), out)
+            self.assertNotRegex(out, 'slander|insult')
+        self.ann.unmount()
+        self.ann = self.mount(self.proxy.url, options=self.options)
+        self.assertEqual(shown(), (['kept @ann'], [kept], []))
+        self.hide(hidden, '--undo')
+        self.hide(marked, '--undo')
+        self.eventually(lambda: shown() == (['kept @ann', 'slander @ann', 'insult @ann'], sorted((kept, hidden)), [marked]),
+                        'they come back, with the mark')
+
+    def test_watch_does_not_begin_anew_when_a_line_changes(self):
+        talk = self.thread()
+        self.message(talk, 'old @ann', mentions=['ann'])
+        last = self.message(talk, 'bad @ann', mentions=['ann'])
         self.assertEqual(len(self.lines()), 2)
+        watch = subprocess.Popen([self.playfs_path, 'watch', '--mentions', '-n', '1'], cwd=self.ann.directory, text=True,
+                                 env=self.environment('ann'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(watch.communicate)
+        self.addCleanup(watch.kill)
+        self.assertIn('Watching', watch.stderr.readline())
+        self.hide(last)
+        self.eventually(lambda: len(self.lines()) == 1, 'it is hidden')
+        time.sleep(1)
+        self.assertIsNone(watch.poll())
+        self.message(talk, 'new @ann', mentions=['ann'])
+        out, _ = watch.communicate(timeout=fixture.COMMAND_LIMIT)
+        self.assertEqual([json.loads(line)['body'] for line in out.splitlines()], ['new @ann'])
 
     def test_tail_shows_what_comes(self):
         talk = self.thread()

@@ -29,10 +29,21 @@ constexpr std::chrono::milliseconds kLookEvery{300};
 /// The interval for the inbox of a service without events, where each look sends requests.
 constexpr std::chrono::seconds kAskEvery{3};
 
-std::string last_line(const std::string& text) {
-  if (text.size() < 2) return text;
-  const auto end_of_previous = text.rfind('\n', text.size() - 2);
-  return end_of_previous == std::string::npos ? text : text.substr(end_of_previous + 1);
+/// How many of the last lines may have changed since, or be gone.
+constexpr int kMostChanged = 16;
+
+void remove_last_line(std::string& text) {
+  const auto end_of_previous = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
+  text.resize(end_of_previous + 1);  // npos + 1 is 0
+}
+
+/// The lines of `now` behind the last one of `before` that is still there.
+std::string new_lines(std::string before, const std::string& now) {
+  for (int changed = 0; changed < kMostChanged; ++changed) {
+    if (auto fresh = vfs::lines_after(before, now)) return std::move(*fresh);
+    remove_last_line(before);
+  }
+  return now;
 }
 
 /// The events file of a mount, or its inbox, read again when it has changed.
@@ -48,9 +59,9 @@ class Events {
     PLAYFS_TRY(std::string text, read_file(path_, kLargestLog));
     seen_ = now;
     const bool first = !std::exchange(begun_, true);
-    // After a burst that pushed the last known line out, everything in the file is new.
-    std::string fresh = first ? "" : vfs::lines_after(last_, text).value_or(text);
-    if (!text.empty()) last_ = last_line(text);
+    // After a burst that pushed the known lines out, everything in the file is new.
+    std::string fresh = first ? "" : new_lines(std::exchange(known_, {}), text);
+    known_ = std::move(text);
     return fresh;
   }
 
@@ -58,7 +69,7 @@ class Events {
   const std::string path_;
   bool begun_ = false;
   struct stat seen_ {};
-  std::string last_;
+  std::string known_;
 };
 
 /// An event that names no record, such as an outage, concerns everybody.

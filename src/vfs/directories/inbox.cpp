@@ -64,8 +64,9 @@ Attempt<LookupResult> InboxDirectory::growing(const OperationPtr& op, const std:
     mount().site().events().error(path_below(name), is_nobodys ? nobodys : cut);
   }
   if (const auto file = file_of(name); file && grown(*file)) return grown_file(op, file);
-  Inbox::Lines lines = inbox.lines();
-  return growing_file(op, name, lines.text, {std::make_shared<const InboxBasis>(lines.end), next_reading()});
+  const std::uint64_t number = next_reading();
+  const Inbox::Lines lines = inbox.lines();
+  return growing_file(op, name, lines.text, {std::make_shared<const InboxBasis>(lines.end), number});
 }
 
 bool InboxDirectory::grown(GrowingFile& file) {

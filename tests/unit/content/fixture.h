@@ -37,11 +37,22 @@ class FakeService final : public net::Transport {
     auto& records = collections_[collection];
     auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) { return record.id == id; });
     if (found == records.end()) {
-      const WallTime created{1'700'000'000'000'000'000 + ++time_ * 1'000'000'000};
-      records.push_back({id, format_iso8601(created), format_iso8601(created), "active", std::move(fields)});
+      const std::string created = now();
+      records.push_back({id, created, created, "active", std::move(fields)});
     } else {
+      found->status = "active";
       found->fields = std::move(fields);
     }
+  }
+  /// Makes its version the newest of all.
+  void touch(const std::string& collection, const std::string& id) {
+    for (Record& record : collections_[collection])
+      if (record.id == id) record.updated_at = now();
+  }
+  /// As the steward does.
+  void hide(const std::string& collection, const std::string& id) {
+    for (Record& record : collections_[collection])
+      if (record.id == id) record = {id, record.created_at, now(), "hidden", {}};
   }
   void remove(const std::string& collection, const std::string& id) {
     std::erase_if(collections_[collection], [&](const Record& record) { return record.id == id; });
@@ -122,6 +133,8 @@ class FakeService final : public net::Transport {
     HttpRequest request;
     Callback<HttpResponse> done;
   };
+
+  std::string now() { return format_iso8601({1'700'000'000'000'000'000 + ++time_ * 1'000'000'000}); }
 
   HttpResponse one(const Record& record, const HttpRequest& request) const {
     HttpResponse response{200, {}, wire::to_text(JsonObject{{"record", wire::encode_record(record)}})};

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "base/fd.h"
 #include "cache/checksum.h"
@@ -33,6 +34,20 @@ class InboxTest : public SiteTest {
     JsonObject message{{"thread", "t"}, {"agent", "bob"}, {"body", "x"}, {"parent", ""}, {"mentions", Json::Array{}}};
     for (const auto& [name, value] : fields) message.set(name, value);
     service_.put("messages", id, std::move(message));
+  }
+  /// Later than anything before.
+  void edit(const std::string& id, const JsonObject& fields) {
+    say(id, fields);
+    service_.touch("messages", id);
+  }
+  std::vector<std::string> bodies() {
+    std::vector<std::string> bodies;
+    std::istringstream lines(inbox_->lines().text);
+    for (std::string line; std::getline(lines, line);) {
+      const auto record = wire::parse_json(line);
+      bodies.push_back(*record->object()->find("body")->string());
+    }
+    return bodies;
   }
   Inbox::Lists lists() {
     Inbox::Lists all;
@@ -285,6 +300,66 @@ TEST_F(InboxTest, LinesGoOnFromAPlace) {
   const auto second = inbox_->lines_from(first.end);
   EXPECT_EQ(first.text + second->text, inbox_->lines().text);
   EXPECT_EQ(second->end, first.text.size() + second->text.size());
+}
+
+TEST_F(InboxTest, AnEditChangesTheTextOfItsEntry) {
+  service_.put("threads", "mine", {{"agent", "ann"}});
+  for (const char* id : {"m1", "m2", "m3"}) say(id, {{"thread", "mine"}, {"body", std::string("first of ") + id}});
+  EXPECT_EQ(taken().size(), 3U);
+  const Inbox::Lines before = inbox_->lines();
+  const Inbox::Entry entry = *inbox_->find("m2");
+  edit("m2", {{"thread", "mine"}, {"body", "second of m2"}});
+  EXPECT_THAT(taken(), ElementsAre("m1", "m2", "m3"));
+  EXPECT_EQ(inbox_->find("m2")->at, entry.at) << "as marked";
+  EXPECT_THAT(bodies(), ElementsAre("first of m1", "second of m2", "first of m3"));
+  EXPECT_EQ(inbox_->lines_from(before.end), std::nullopt) << "they cannot just grow";
+  edit("m1", {{"thread", "mine"}, {"mentions", Json::Array{"ann"}}, {"body", "now to ann"}});
+  EXPECT_THAT(taken(), ElementsAre("m1", "m2", "m3"));
+  EXPECT_GT(inbox_->find("m1")->at, entry.at) << "it is new again";
+  EXPECT_THAT(bodies(), ElementsAre("second of m2", "first of m3", "now to ann"));
+}
+
+TEST_F(InboxTest, WhatIsHiddenIsNotShownUntilItIsShownAgain) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  say("by me", {{"agent", "ann"}});
+  for (const char* id : {"m1", "m2", "m3"}) say(id, {{"mentions", Json::Array{"ann"}}, {"body", id}});
+  EXPECT_EQ(taken().size(), 3U);
+  const Inbox::Entry entry = *inbox_->find("m2");
+  service_.hide("messages", "m2");
+  service_.hide("messages", "by me");
+  say("reply", {{"parent", "by me"}, {"body", "reply"}});
+  EXPECT_THAT(taken(), ElementsAre("m1", "m3", "reply")) << "whose message that was is still known";
+  EXPECT_EQ(inbox_->find("m2"), std::nullopt);
+  EXPECT_THAT(bodies(), ElementsAre("m1", "m3", "reply"));
+  ASSERT_TRUE(inbox_->save());
+  again();
+  EXPECT_THAT(taken(), ElementsAre("m1", "m3", "reply")) << "in the next process, too";
+  EXPECT_THAT(bodies(), ElementsAre("m1", "m3", "reply"));
+  edit("m2", {{"mentions", Json::Array{"ann"}}, {"body", "m2"}});
+  EXPECT_THAT(taken(), ElementsAre("m1", "m2", "m3", "reply"));
+  EXPECT_EQ(inbox_->find("m2")->at, entry.at) << "as marked";
+  EXPECT_THAT(bodies(), ElementsAre("m1", "m2", "m3", "reply"));
+}
+
+TEST_F(InboxTest, WhatTheServiceHasLostIsNotShown) {
+  service_.put("threads", "t", {{"agent", "bob"}});
+  for (const char* id : {"m1", "m2", "m3"}) say(id, {{"mentions", Json::Array{"ann"}}, {"body", id}});
+  EXPECT_EQ(taken().size(), 3U);
+  ASSERT_TRUE(inbox_->save());
+  service_.remove("messages", "m3");
+  EXPECT_EQ(taken().size(), 3U) << "a replica may lag";
+  EXPECT_TRUE(site_->is_list_lacking("messages"));
+  advance(std::chrono::seconds(61));
+  EXPECT_THAT(taken(), ElementsAre("m1", "m2"));
+  EXPECT_FALSE(site_->is_list_lacking("messages"));
+  EXPECT_EQ(inbox_->find("m3"), std::nullopt);
+  EXPECT_THAT(bodies(), ElementsAre("m1", "m2"));
+  again();
+  EXPECT_THAT(taken(), ElementsAre("m1", "m2")) << "in the next process, too";
+  EXPECT_THAT(bodies(), ElementsAre("m1", "m2"));
+  say("m3", {{"mentions", Json::Array{"ann"}}, {"body", "m3"}});
+  EXPECT_THAT(taken(), ElementsAre("m1", "m2", "m3"));
+  EXPECT_THAT(bodies(), ElementsAre("m1", "m2", "m3"));
 }
 
 TEST_F(InboxTest, NobodyHasNone) {
