@@ -85,9 +85,13 @@ class Heads {
   };
   using ProjectPtr = std::shared_ptr<Project>;
 
-  /// Whether the head is current because an event would have reported any change.
-  [[nodiscard]] bool is_told(const Project& state) const {
+  /// Whether an event would have reported any change.
+  [[nodiscard]] bool is_followed_by_events(const Project& state) const {
     return state.head && state.confirmed >= state.heard && context_.live.is_current(state.period);
+  }
+  /// Whether the head is current for that reason.
+  [[nodiscard]] bool is_told(const Project& state) const {
+    return is_followed_by_events(state) && context_.is_told(state.period, state.head->fetched_at);
   }
   static std::string question_of(const ProjectId& id) { return "projects/" + id.text(); }
   ProjectPtr& state_of(const ProjectId& id) PLAYFS_REQUIRES(mutex_);

@@ -13,7 +13,7 @@ bool Heads::is_current(const ProjectId& id) {
   const Project& state = **found;
   if (state.head->shown && !state.head->is_settled()) return false;
   return is_told(state) || context_.clock.steady() - state.head->fetched_at < context_.options.refresh ||
-         (state.polled && state.head->fetched_at >= state.polled_since);
+         (state.polled && state.head->fetched_at >= state.polled_since && !is_followed_by_events(state));
 }
 
 void Heads::follow(const ProjectId& id) {
@@ -44,7 +44,7 @@ void Heads::bring_up(const ProjectId& id) {
   {
     MutexLock lock(mutex_);
     auto* found = projects_.find(id);
-    if (!found || !(*found)->polled || is_told(**found)) return;
+    if (!found || !(*found)->polled || is_followed_by_events(**found)) return;
     if (std::exchange((*found)->is_brought_up, true)) return;
   }
   refresh(id, {}, context_.guarded([this, id](const Result<Head>& head) {
@@ -80,7 +80,8 @@ void Heads::poll(const ProjectId& id) {
     }
     // Another caller may have asked in the meantime.
     if (state.head) rest = state.head->fetched_at + context_.options.refresh - now;
-    if (is_told(state)) rest = context_.options.refresh;
+    // Whoever uses it checks it now and then.
+    if (is_followed_by_events(state)) rest = context_.options.refresh;
   }
   // While the service is silent, one request serves for all followed projects.
   if (rest <= std::chrono::nanoseconds(0) && !context_.patience.left_for(question_of(id)))

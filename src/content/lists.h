@@ -225,7 +225,8 @@ class Lists {
   }
   /// If the list's order matters, what we created must also have its place.
   [[nodiscard]] bool is_told(const std::string& collection, const List& list) const {
-    return is_read(list) && (list.created.empty() || !is_talk(collection));
+    return is_read(list) && list.asked_at && context_.is_told(list.period, *list.asked_at) &&
+           (list.created.empty() || !is_talk(collection));
   }
   [[nodiscard]] bool is_followed(const List& list) const;
   /// After a reading, stops waiting for the records that events named. Returns those on none of the pages read, whose

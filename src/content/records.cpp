@@ -59,6 +59,7 @@ void Records::ask(const std::string& collection, const std::string& id) {
       }
       Asked& asked = asked_[key];
       asked.period = context_.live.period();
+      asked.at = context_.clock.steady();
       asked.is_outdated = false;
     }
     auto ended = [turn = std::move(turn), arrived = std::move(arrived),
@@ -79,15 +80,16 @@ bool Records::was_overtaken(const std::string& key, bool is_answer) {
     ++asked.times;
     return true;
   }
-  if (is_answer && !asked.is_outdated && asked.period != 0) static_cast<void>(told_.insert(key, asked.period));
+  if (is_answer && !asked.is_outdated && asked.period != 0)
+    static_cast<void>(told_.insert(key, {asked.period, asked.at}));
   asked_.erase(found);
   return false;
 }
 
 bool Records::is_told(const std::string& collection, const std::string& id) {
   MutexLock lock(mutex_);
-  const std::uint64_t* period = told_.find(key_of(collection, id));
-  return period && context_.live.is_current(*period);
+  const Told* told = told_.find(key_of(collection, id));
+  return told && context_.is_told(told->period, told->asked_at);
 }
 
 void Records::heard(const std::string& collection, const std::string& id) {

@@ -45,8 +45,14 @@ class Records {
   /// A request for a record.
   struct Asked {
     std::uint64_t period = 0;  ///< of Live
+    SteadyTime at;
     bool is_outdated = false;  ///< the record has changed since
     int times = 1;
+  };
+  /// The request of a record that no event has named since.
+  struct Told {
+    std::uint64_t period = 0;
+    SteadyTime asked_at;
   };
 
   void ask(const std::string& collection, const std::string& id);
@@ -67,7 +73,7 @@ class Records {
   Mutex mutex_;
   cache::Lru<std::string, Kept> parts_ PLAYFS_GUARDED_BY(mutex_){kPartBytes};
   std::map<std::string, Asked> asked_ PLAYFS_GUARDED_BY(mutex_);
-  cache::Lru<std::string, std::uint64_t> told_ PLAYFS_GUARDED_BY(mutex_){kMostTold};  ///< the period of the request
+  cache::Lru<std::string, Told> told_ PLAYFS_GUARDED_BY(mutex_){kMostTold};
 };
 
 }  // namespace playfs::content

@@ -53,6 +53,11 @@ struct SiteContext {
   /// How many chunk requests may be in flight.
   [[nodiscard]] std::size_t parallel_chunks() const { return std::min(options.parallel_chunks, client.width()); }
 
+  /// Whether what was requested then, in that period of `live`, needs no request now.
+  [[nodiscard]] bool is_told(std::uint64_t period, SteadyTime asked_at) const {
+    return live.is_current(period) && clock.steady() - asked_at < options.unchecked();
+  }
+
   template <class F>
   auto guarded(F f) {
     return Gate::guard(gate, std::move(f));

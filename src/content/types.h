@@ -1,6 +1,7 @@
 // Values that a Site returns, and its settings.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -96,6 +97,11 @@ struct PartAtOnce {
 struct SiteOptions {
   std::chrono::milliseconds refresh{10'000};  ///< maximum age of a head before it is requested again
   std::chrono::milliseconds in_use{300'000};  ///< how long after its last follow() a project is polled
+  /// How long known data counts as current because no event has named it. A proxy may keep the connection of the events
+  /// alive and pass on none of them, so even then it is requested again from time to time, if somebody reads it.
+  [[nodiscard]] std::chrono::milliseconds unchecked() const {
+    return std::max<std::chrono::milliseconds>(10 * refresh, std::chrono::minutes(1));
+  }
   bool prefetch = true;
   // Limits of prefetch per revision; the rest is fetched when read.
   std::size_t prefetch_chunks = 4096;

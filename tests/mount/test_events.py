@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.error
 
+import clocks
 import fixture
 import proxy
 from projects import publish
@@ -27,7 +28,7 @@ def status(mount):
 
 
 @fixture.needs_fuse
-class Events(fixture.Fixture):
+class Events(clocks.Clocks, fixture.Fixture):
     def live(self, mount):
         os.listdir(mount.directory / 'threads')  # the first use connects
         self.eventually(lambda: status(mount)['events'] == 'live', 'events are live')
@@ -56,6 +57,10 @@ class Events(fixture.Fixture):
 
         self.eventually(answers, 'the service answers')
         return process, api
+
+    def stop(self, process):
+        process.terminate()
+        process.wait(fixture.COMMAND_LIMIT)
 
     def test_one_mount_sees_what_another_does(self):
         api = self.serve()
@@ -146,10 +151,7 @@ class Events(fixture.Fixture):
 
     def test_a_service_that_was_put_back_to_a_copy_is_shown_as_it_is(self):
         store, copy, port = self.home / 'own-store', self.home / 'copy', fixture.free_port()
-
-        def stop(process):
-            process.terminate()
-            process.wait(fixture.COMMAND_LIMIT)
+        stop = self.stop
 
         def say(api, *bodies):
             return {api.create('messages', thread=thread, body=body, agent='x', parent='', mentions=[],
@@ -214,6 +216,36 @@ class Events(fixture.Fixture):
         way.set_hanging(None)
         looking.join()
         self.assertEqual(os.listdir(names), ['New'])
+
+    def test_lists_are_read_again_now_and_then_though_no_event_comes(self):
+        """Through a proxy that keeps the connection alive and passes on no event."""
+        self.let_clocks_jump()
+        api, way = proxy.before_a_service(self)
+        way.tells = way.buffers = True
+        thread = api.create('threads', title='Old', kind='help', agent='x')['id']
+        mount = self.mount(way.url, 'ann', ('refresh=1',))
+        names, seen = mount.directory / 'threads/by-title', mount.directory / 'threads' / thread
+        self.live(mount)
+
+        def say(body):
+            api.create('messages', thread=thread, body=body, agent='x', parent='', mentions=['ann'], links=[])
+
+        def shown():
+            return (os.listdir(names), len(os.listdir(seen / 'messages')), (seen / 'messages.md').read_text().count('hello'),
+                    len(os.listdir(mount.directory / 'inbox/new')))
+
+        say('hello 1')
+        self.within_minutes(lambda: shown() == (['Old'], 1, 1, 1), 'all is seen')
+        time.sleep(3)  # whoever looked lately may still check
+        before = self.settled(mount)
+        with self.time_runs():
+            time.sleep(10)
+        if self.clocks:
+            self.assertEqual(requests(mount), before, 'nothing is asked while nobody reads')
+        say('hello 2')
+        api.call('PATCH', f'/threads/{thread}', {'title': 'New'})
+        self.within_minutes(lambda: shown() == (['New'], 2, 2, 2), 'what no event has told')
+        self.assertEqual(status(mount)['events'], 'live')
 
     def test_a_service_without_events_is_polled(self):
         api, counting = proxy.before_a_service(self)

@@ -85,14 +85,15 @@ class CountingProxy:
 
     Clients ask a service once whether it tells of changes by itself. They get the answer that it does not, and the
     question is not counted: what tests count, hold and lose is requests. With `tells` they get the service's own
-    answer, and what it tells is passed on until `cut()`, or silently dropped while `muted` is set.
+    answer, and what it tells is passed on until `cut()`, or silently dropped while `muted` is set. With `buffers`, after
+    the first event only what keeps the connection alive is passed on.
     """
 
     def __init__(self, port):
         self.quiet = None
         self.hanging = None
         self.away = False
-        self.tells = self.muted = False
+        self.tells = self.muted = self.buffers = False
         self.fate = lambda request: None
         self.raw = lambda method, path, headers, body, ask: None
         self._port = port
@@ -249,6 +250,9 @@ class CountingProxy:
                     while data := answer.read1(65536):
                         if not proxy.muted:
                             self.wfile.write(data)
+                        while proxy.buffers:
+                            self.wfile.write(b':\n\n')
+                            time.sleep(0.1)
                 finally:
                     server.close()
                     with proxy._change:

@@ -48,7 +48,8 @@ void FollowedLists::follow(const NodePtr& directory) {
       follows_ = false;
       return;
     }
-    read_if_old();
+    // Events bring what is new. Then only those who are looking now check it, and an idle mount sends nothing.
+    if (idle <= 2 * mount_.options().refresh || !mount_.site().events_state().is_live) read_if_old();
     if (each_time_) each_time_();
     follow(self);
   });

@@ -89,18 +89,50 @@ TEST_F(NewsTest, WhatIsKnownIsCurrentUntilAnEventNamesIt) {
   Answer<Head> head;
   site_->head(ProjectId("p"), {}, head.callback());
   EXPECT_THAT(read_record("threads", "t"), HasSubstr("one"));
-  pass(1h);
+  pass(1min);
   EXPECT_TRUE(site_->is_list_told("threads"));
   EXPECT_TRUE(site_->is_list_fresh("threads"));
   EXPECT_TRUE(site_->is_record_told("threads", "t"));
   EXPECT_TRUE(site_->is_fresh(*head));
   EXPECT_TRUE(site_->is_current(ProjectId("p")));
 
+  service_.hold();
   tell(change("projects", "p") + change("threads", "t"));
   EXPECT_FALSE(site_->is_list_told("threads"));
   EXPECT_FALSE(site_->is_record_told("threads", "t"));
   EXPECT_FALSE(site_->is_current(ProjectId("p")));
   EXPECT_TRUE(site_->is_list_told("agents")) << "the others are as they were";
+}
+
+TEST_F(NewsTest, WhatIsReadIsCheckedNowAndThenThoughNoEventCame) {
+  put_project("p", "");
+  service_.put("threads", "t", {{"title", "one"}});
+  go_live();
+  site_->follow(ProjectId("p"));
+  Answer<Head> head;
+  site_->head(ProjectId("p"), {}, head.callback());
+  read_list("threads");
+  static_cast<void>(read_record("threads", "t"));
+  service_.forget_requests();
+  service_.put("threads", "silent", {{"title", "of which no event tells"}});
+  pass(SiteOptions().unchecked() + 1s);
+  EXPECT_TRUE(site_->events_state().is_live);
+  EXPECT_EQ(service_.requests(), 0) << "nobody has read anything";
+  EXPECT_FALSE(site_->is_list_told("threads"));
+  EXPECT_FALSE(site_->is_list_fresh("threads"));
+  EXPECT_FALSE(site_->is_record_told("threads", "t"));
+  EXPECT_FALSE(site_->is_fresh(*head));
+  EXPECT_FALSE(site_->is_current(ProjectId("p")));
+  read_list("threads");
+  EXPECT_EQ(site_->try_list("threads")->size(), 2u);
+  EXPECT_TRUE(site_->is_list_told("threads")) << "for as long again";
+  static_cast<void>(read_record("threads", "t"));
+  EXPECT_TRUE(site_->is_record_told("threads", "t"));
+  Answer<Head> again;
+  site_->head(ProjectId("p"), {}, again.callback());
+  run();
+  EXPECT_TRUE(site_->is_current(ProjectId("p")));
+  EXPECT_EQ(service_.requests(), 3);
 }
 
 TEST_F(NewsTest, ABurstCostsOneRequest) {
