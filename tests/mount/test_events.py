@@ -196,6 +196,57 @@ class Events(clocks.Clocks, fixture.Fixture):
             kept |= others
             process, api = self.server(port)
 
+    def test_what_a_service_has_lost_is_gone_though_nothing_tells_of_it(self):
+        """A mount that polls, and one whose proxy keeps the connection of the events alive and passes on none."""
+        self.let_clocks_jump()
+        store, copy, port = self.home / 'own-store', self.home / 'copy', fixture.free_port()
+        way = proxy.CountingProxy(port)
+        self.addCleanup(way.close)
+        for way.tells in (False, True):
+            way.buffers = way.tells
+            process, api = self.server(port)
+            thread = api.create('threads', title='Before', kind='help', agent='x')['id']
+
+            def say(body, api=api, thread=thread):
+                return api.create('messages', thread=thread, body=f'{body} @ann', agent='x', parent='', mentions=['ann'],
+                                  links=[])['id']
+
+            kept = say('kept')
+            self.stop(process)
+            shutil.copytree(store, copy)
+            process, api = self.server(port)
+            mount = self.mount(way.url, 'ann', ('refresh=1',))
+            inbox, threads = mount.directory / 'inbox', mount.directory / 'threads'
+            os.listdir(inbox / 'new')
+            (inbox / f'new/{kept}.json').rename(inbox / f'seen/{kept}.json')
+            if way.tells:
+                self.live(mount)
+
+            def shown(inbox=inbox, threads=threads, thread=thread):
+                text = (threads / thread / 'messages.md').read_text() + (inbox / 'messages.ndjson').read_text()
+                return (sorted(os.listdir(threads / 'by-title')), len(os.listdir(threads / thread / 'messages')),
+                        {word: text.count(word + ' @ann') for word in ('kept', 'lost', 'after')},
+                        len(os.listdir(inbox / 'new')), os.listdir(inbox / 'seen'))
+
+            seen = [f'{kept}.json']
+            api.call('PATCH', f'/threads/{thread}', {'title': 'After'})
+            api.create('threads', title='Another', kind='help', agent='x')
+            say('lost')
+            self.within_minutes(lambda: shown() == (['After', 'Another'], 2, {'kept': 2, 'lost': 2, 'after': 0}, 1, seen),
+                                'all is seen')
+            self.stop(process)
+            shutil.rmtree(store)
+            copy.rename(store)
+            process, api = self.server(port)
+            self.within_minutes(lambda: shown() == (['Before'], 1, {'kept': 2, 'lost': 0, 'after': 0}, 0, seen),
+                                'what was lost is gone')
+            say('after')
+            self.within_minutes(lambda: shown() == (['Before'], 2, {'kept': 2, 'lost': 0, 'after': 2}, 1, seen),
+                                'what comes is seen')
+            mount.unmount()
+            self.stop(process)
+            shutil.rmtree(store)
+
     def test_a_list_that_is_being_read_has_what_a_record_of_it_has_become(self):
         api, way = proxy.before_a_service(self)
         way.tells = True
