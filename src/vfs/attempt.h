@@ -19,6 +19,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "vfs/file_system.h"
+#include "vfs/names_used.h"
 
 namespace playfs::vfs {
 
@@ -78,6 +79,8 @@ class Operation {
   CancelSource out_of_time;
   /// The id of a stand-in, for a request file that this operation makes. Used by attempts only.
   std::optional<NodeId> id_for_new;
+  /// The link by whose name its thread reached the record, if it did. Set before the first attempt.
+  NamedRecordPtr named;
 
   /// Facts that a fetch leaves for the next attempt ("the list was read", "the request was sent").
   void note(std::string fact) PLAYFS_EXCLUDES(mutex_) {

@@ -22,6 +22,7 @@
 #include "vfs/late_links.h"
 #include "vfs/metrics.h"
 #include "vfs/mount_file_system.h"
+#include "vfs/names_used.h"
 #include "vfs/node_table.h"
 #include "vfs/notifications.h"
 #include "vfs/sent_back.h"
@@ -54,6 +55,7 @@ class Mount {
   NodeTable& nodes() { return nodes_; }
   Notifications& notifications() { return notifications_; }
   SentBack& sent_back() { return sent_back_; }
+  NamesUsed& names_used() { return names_used_; }
   LateLinks& late_links() { return late_links_; }
   Metrics& metrics() { return metrics_; }
   ToldNames& told_names() { return told_names_; }
@@ -118,6 +120,7 @@ class Mount {
   std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Notifications notifications_;
   SentBack sent_back_;
+  NamesUsed names_used_;
   LateLinks late_links_{*this};
   ToldNames told_names_{*this};
   SpareMemory spare_memory_;

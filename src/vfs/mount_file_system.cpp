@@ -78,14 +78,17 @@ Locked locked_for(Counted operation, std::vector<NodeId> nodes) {
   return {};
 }
 
-OperationPtr operation(Mount& mount, Counted counted, const Caller& caller, std::vector<NodeId> nodes) {
-  return std::make_shared<Operation>(caller, locked_for(counted, std::move(nodes)), counted == Counted::lookup,
-                                     mount.request_limit(), mount.sent_back().left(caller.pid));
-}
-
 /// Whether the kernel sends such requests while it resolves a path. Any other one shows that the path is resolved.
 bool is_of_path_lookup(Counted counted) {
   return counted == Counted::lookup || counted == Counted::get_attributes || counted == Counted::read_link;
+}
+
+OperationPtr operation(Mount& mount, Counted counted, const Caller& caller, std::vector<NodeId> nodes) {
+  auto op = std::make_shared<Operation>(caller, locked_for(counted, std::move(nodes)), counted == Counted::lookup,
+                                        mount.request_limit(), mount.sent_back().left(caller.pid));
+  op->named = mount.names_used().of(caller.pid);
+  if (op->named && !is_of_path_lookup(counted)) mount.names_used().forget(caller.pid);
+  return op;
 }
 
 /// A thread that was sent back stays remembered, however long it waits for this answer.

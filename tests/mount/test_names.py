@@ -169,5 +169,176 @@ class Names(fixture.Fixture):
         self.assertIn('agents/new', told['hint'])
 
 
+@fixture.needs_fuse
+class Renamed(fixture.Fixture):
+    """What ann writes by a name that another client has given up, while her mount's lists are as old as `refresh`."""
+
+    def setUp(self):
+        super().setUp()
+        self.api, self.proxy = proxy.before_a_service(self)
+
+    def begin(self, tells=False):
+        self.proxy.tells = tells
+        self.ann = self.mount(self.proxy.url, options=('refresh=3600',))
+        self.top = self.ann.directory
+        self.by_title = self.top / 'threads/by-title'
+        return self.top
+
+    def thread(self, title):
+        return self.api.create('threads', title=title, agent='bob', kind='help')['id']
+
+    def rename(self, collection, record, **fields):
+        self.api.call('PATCH', f'/{collection}/{record}', fields)
+
+    def bodies(self):
+        return [message['body'] for message in map(fixture.fields, self.api.all('messages'))]
+
+    def stale(self, call):
+        with self.assertRaises(OSError) as problem:
+            call()
+        self.assertEqual(problem.exception.errno, errno.ESTALE, problem.exception)
+
+    def errors(self):
+        return [json.loads(line) for line in (self.top / '.playfs/errors.ndjson').read_text().splitlines()]
+
+    def told(self, *parts):
+        """The line of the log that has all of these."""
+        def found():
+            return [line for line in self.errors() if all(part in ' '.join(line.values()) for part in parts)]
+
+        self.eventually(found, f'errors.ndjson has {parts}')
+        return found()[-1]
+
+    def saved(self):
+        return list((self.home / 'ann/state').rglob('=requests/unsent/*'))
+
+    def sh(self, script):
+        return self.command('sh', '-ec', f'cd "$0"; {script}', self.top, check=False)
+
+    def test_a_reply_by_an_old_title_is_refused(self):
+        plans, notes = self.thread('Plans'), self.thread('Notes')
+        self.begin()
+        os.readlink(self.by_title / 'Plans')
+        self.rename('threads', plans, title='Secrets')
+        self.rename('threads', notes, title='Other')
+        with self.proxy.counting() as count:
+            self.assertEqual(self.sh('echo for the plans > threads/by-title/Plans/reply').returncode, 0)
+            told = self.told('stale', '"Plans"', '"Secrets"', plans)
+        self.assertEqual([line for line in count.requests if line.startswith('POST')], [])
+        (kept,) = self.saved()
+        self.assertIn(str(kept), told['message'])
+        self.assertEqual(json.loads(kept.read_text())['body'], 'for the plans')
+        self.stale(lambda: (self.by_title / 'Notes/reply').write_text('{"body": "for the notes"}'))
+        self.assertIn(f'threads/{notes}/reply', self.told('stale', '"Notes"', '"Other"')['hint'])
+        self.assertEqual((self.bodies(), self.saved()), ([], [kept]))
+        # The old names lead nowhere now; what was saved is sent by the command of its hint.
+        self.assertEqual(set(os.listdir(self.by_title)), {'Secrets', 'Other'})
+        command = told['hint'].split('at the top of the mount: ')[1].split(';')[0]
+        self.assertIn(f'threads/{plans}/reply', command)
+        self.assertEqual(self.sh(command).returncode, 0)
+        (self.by_title / 'Other/reply').write_text('{"body": "by its new name"}')
+        self.assertEqual(sorted(self.bodies()), ['by its new name', 'for the plans'])
+
+    def test_a_name_costs_one_question_and_an_id_none(self):
+        plans = self.thread('Plans')
+        self.begin()
+        for path, questions in ((f'threads/{plans}', 0), ('threads/by-title/Plans', 1), (f'threads/{plans}', 0)):
+            for text in 'echo text >', 'echo \'{"body": "text"}\' >', 'echo text >>':
+                with self.subTest(path=path, text=text):
+                    before = len(self.bodies())
+                    self.sh(f'cat {path}/reply')
+                    with self.proxy.counting() as count:
+                        self.assertEqual(self.sh(f'{text} {path}/reply').returncode, 0)
+                        self.eventually(lambda before=before: len(self.bodies()) > before, 'it is sent')
+                    self.assertEqual(count.requests.count(f'GET /.site/data/threads/{plans}'), questions, count.requests)
+
+    def test_events_answer_the_question(self):
+        plans, notes = self.thread('Plans'), self.thread('Notes')
+        self.begin(tells=True)
+
+        def events():
+            return json.loads((self.top / '.playfs/status.json').read_text())['events']
+
+        os.listdir(self.by_title)
+        self.eventually(lambda: events() == 'live', 'events are live')
+        self.assertEqual(set(os.listdir(self.by_title)), {'Plans', 'Notes'})
+        with self.proxy.counting() as count:
+            (self.by_title / 'Plans/reply').write_text('{"body": "in time"}')
+        self.assertNotIn(f'GET /.site/data/threads/{plans}', count.requests)
+        with open(self.by_title / 'Notes/reply', 'w', encoding='utf-8') as file:
+            self.rename('threads', notes, title='Other')
+            self.eventually(lambda: 'Other' in os.listdir(self.by_title), 'the rename is told')
+            file.write('{"body": "too late"}')
+            self.stale(file.flush)
+            with open(os.devnull, 'w', encoding='utf-8') as nowhere:
+                os.dup2(nowhere.fileno(), file.fileno())  # its close flushes again
+        self.assertEqual(self.bodies(), ['in time'])
+        with self.assertRaises(FileNotFoundError):
+            (self.by_title / 'Notes/reply').write_text('{"body": "no such name"}')
+
+    def test_in_an_outage_the_name_is_checked_later(self):
+        plans = self.thread('Plans')
+        self.thread('Notes')
+        self.begin()
+        self.assertEqual(set(os.listdir(self.by_title)), {'Plans', 'Notes'})
+        self.proxy.away = True
+        for title in 'Plans', 'Notes':
+            (self.by_title / title / 'reply').write_text(f'for {title}')
+            self.told('unreachable', 'sent again by itself')
+        self.rename('threads', plans, title='Secrets')
+        self.ann.unmount()  # what waits is sent by the next mount
+        self.begin()
+        self.proxy.away = False
+        self.told('stale', '"Plans"', '"Secrets"', '/unsent/')
+        self.eventually(self.bodies, 'the other arrives')
+        self.assertEqual(self.bodies(), ['for Notes'])
+        (kept,) = self.saved()
+        self.assertEqual(json.loads(kept.read_text())['body'], 'for Plans')
+        self.assertNotIn('nobody knows', self.told('stale')['message'])
+
+    def test_a_change_of_a_record_by_an_old_name_is_refused(self):
+        made = {'agents': self.api.create('agents', handle='ada')['id'], 'spaces': self.api.create('spaces', name='lab')['id'],
+                'threads': self.thread('Plans'), 'projects': self.api.create('projects', name='game')['id']}
+        new = {'agents': {'handle': 'eve'}, 'spaces': {'name': 'bar'}, 'threads': {'title': 'Secrets'},
+               'projects': {'name': 'toy'}}
+        paths = {'agents': ('agents/ada.json', 'agents/{}.json'), 'spaces': ('spaces/by-name/lab', 'spaces/{}.json'),
+                 'threads': ('threads/by-title/Plans/thread.json', 'threads/{}/thread.json'),
+                 'projects': ('projects/by-name/game/project.json', 'projects/{}/project.json')}
+        change = json.dumps({'kind': 'collab', 'about': 'mine'})
+        self.begin()
+        for collection, (by_name, by_id) in paths.items():
+            with self.subTest(collection):
+                by_id, about = by_id.format(made[collection]), '{"kind": "collab"}' if collection == 'threads' else change
+                (self.top / by_id).read_text()  # the kernel knows it by its id, too
+                (self.top / by_name).read_text()
+                self.rename(collection, made[collection], **new[collection])
+                self.stale(lambda path=by_name, text=about: (self.top / path).write_text(text))
+                (name,) = new[collection].values()
+                self.assertIn(by_id, self.told('stale', f'"{name}"')['hint'])
+                self.assertNotEqual(self.api.get(collection, made[collection]).get('kind'), 'collab')
+                (self.top / by_id).write_text(about)
+                self.assertEqual(self.api.get(collection, made[collection])['kind'], 'collab')
+                with self.assertRaises(OSError):
+                    (self.top / by_name).read_text()
+
+    def test_a_change_by_id_does_not_care(self):
+        plans, ada = self.thread('Plans'), self.api.create('agents', handle='ada')['id']
+        self.begin()
+        os.listdir(self.by_title)
+        (self.top / f'agents/{ada}.json').read_text()
+        self.rename('threads', plans, title='Secrets')
+        self.rename('agents', ada, handle='eve')
+        (self.top / f'threads/{plans}/thread.json').write_text('{"kind": "collab"}')
+        (self.top / f'agents/{ada}.json').write_text('{"about": "mine"}')
+        (self.top / f'threads/{plans}/reply').write_text('{"body": "by id"}')
+        self.assertEqual(self.bodies(), ['by id'])
+        # Who renames a record by its name goes on through the open file.
+        with open(self.by_title / 'Secrets/thread.json', 'r+b', buffering=0) as file:
+            file.write(b'{"title": "Other"}')
+            file.seek(0)
+            file.write(b'{"kind": "help"}')
+        self.assertEqual([self.api.get('threads', plans)[field] for field in ('title', 'kind')], ['Other', 'help'])
+
+
 if __name__ == '__main__':
     fixture.main()

@@ -61,8 +61,8 @@ std::optional<RequestStep> parsed_step(const Json& json) {
   const JsonObject* step = json.object();
   const Json* body = step ? step->find("body") : nullptr;
   if (!body || !body->object() || string_in(*step, "key").empty()) return std::nullopt;
-  return RequestStep{string_in(*step, "collection"), *body->object(), string_in(*step, "key"),
-                     string_in(*step, "made")};
+  return RequestStep{string_in(*step, "collection"), *body->object(), string_in(*step, "key"), string_in(*step, "made"),
+                     string_in(*step, "thread_title")};
 }
 
 bool is_sound(const std::string& path) {
@@ -88,9 +88,11 @@ std::vector<std::string> files_in(const std::string& directory) {
 
 std::string entry_text(const JournalledRequest& request) {
   Json::Array steps;
-  for (const RequestStep& step : request.steps)
-    steps.push_back(
-        JsonObject{{"collection", step.collection}, {"key", step.key}, {"made", step.made}, {"body", step.body}});
+  for (const RequestStep& step : request.steps) {
+    JsonObject entry{{"collection", step.collection}, {"key", step.key}, {"made", step.made}, {"body", step.body}};
+    if (!step.thread_title.empty()) entry.append("thread_title", step.thread_title);
+    steps.push_back(std::move(entry));
+  }
   JsonObject object{{"path", request.path},          {"begun", format_iso8601(request.begun)},
                     {"told", request.is_told},       {"resumed", request.is_resumed},
                     {"checked", request.is_checked}, {"steps", std::move(steps)}};

@@ -4,6 +4,7 @@
 #include "vfs/control/control_text.h"
 #include "vfs/control/handles.h"
 #include "vfs/control/record_fields.h"
+#include "vfs/control/record_name.h"
 #include "vfs/control/request_sending.h"
 #include "vfs/control/requests.h"
 #include "vfs/mount.h"
@@ -26,16 +27,18 @@ Async<Record> patch(Mount& mount, std::string collection, std::string id, JsonOb
   co_return co_await sent;
 }
 
-/// The record as the service has it now: what the file shows may be as old as the mount's `refresh`.
-Async<Record> current(Mount& mount, std::string collection, std::string id) {
-  auto ask = [&mount, collection, id](const CancelToken& cancel, Callback<Record> done) {
-    mount.site().client().ask_now();
-    mount.site().client().get_record(collection, id, cancel, std::move(done));
-  };
-  auto asked = answer<Record>(std::move(ask));
-  Result<Record> record = co_await asked;
-  if (!record) co_return fail(std::move(record).error().while_doing("read the record, which was not changed"));
-  co_return record;
+/// The name by which the path led to the record; empty: the path has its id.
+std::string name_in_path(const Operation& op, const ShownRecord& shown) {
+  if (!shown.called.empty()) return shown.called;
+  const bool is_it = op.named && op.named->collection == shown.collection && op.named->id == shown.id;
+  return is_it ? op.named->name : std::string();
+}
+
+/// Where the record's file is, whatever the record is called.
+std::string path_by_id(const ShownRecord& shown) {
+  if (shown.collection == "threads") return "threads/" + shown.id + "/thread.json";
+  if (shown.collection == "projects") return "projects/" + shown.id + "/project.json";
+  return shown.collection + "/" + shown.id + ".json";
 }
 
 Result<Record> decode(const std::string& text) {
@@ -124,7 +127,17 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
     PLAYFS_AWAIT(const std::string was, repeat([&] { return shown.text.read(mount, op, 0, content::kParsedAtOnce); }));
     PLAYFS_CO_TRY(before, decode(was));
   }
-  PLAYFS_AWAIT(const Record now, current(mount, shown.collection, shown.id));
+  auto asking = current_record(mount, shown.collection, shown.id);
+  Result<Record> asked = co_await asking;
+  if (!asked) co_return fail(std::move(asked).error().while_doing("read the record, which was not changed"));
+  const Record now = *std::move(asked);
+  // A change made through this open file may have renamed the record.
+  if (const std::string called = name_in_path(*op, shown); !called.empty() && !own->record()) {
+    if (Status is_it = check_name(shown.collection, now, called, path_by_id(shown)); !is_it) {
+      PLAYFS_AWAIT_CHECK(show(mount, op, shown, now));
+      co_return fail(std::move(is_it).error());
+    }
+  }
   Result<JsonObject> differing = changed_fields(shown.collection, *before, now, text);
   if (now.updated_at != before->updated_at && (!differing || differing->empty()))
     PLAYFS_AWAIT_CHECK(show(mount, op, shown, now));

@@ -26,6 +26,7 @@ struct ShownRecord {
   ShownText text;
   NodeId directory = 0;   ///< where the file is; set by the directory
   std::string name = {};  ///< of the file; likewise
+  std::string called{};   ///< the record's name, if the file's is that instead of its id
 };
 
 /// The record as the changes made through one open file have left it. Thread-safe; its lock is a leaf.

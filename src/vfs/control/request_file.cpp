@@ -71,6 +71,11 @@ RequestFile::Own RequestFile::own() const {
   return {own_, truncated_};
 }
 
+void RequestFile::set_reached_by(NamedRecordPtr name) {
+  MutexLock lock(mutex_);
+  reached_by_ = std::move(name);
+}
+
 bool RequestFile::shows(const ShownText& text) const {
   MutexLock lock(mutex_);
   return !own_ && !truncated_ && text_ == text;
@@ -91,6 +96,8 @@ Attempt<AttributesReply> RequestFile::attributes(const OperationPtr&) {
 Attempt<AttributesReply> RequestFile::set_attributes(const OperationPtr& op, const SetAttributes& change) {
   if (change.mode || change.uid || change.gid) return refused(op);
   if (!change.size) return attributes(op);
+  // The node of a record is made before anybody writes to it: this comes with the open(2) of who will.
+  if (request_.is_for_record && op->named) set_reached_by(op->named);
   const RequestTextPtr written = own().text;
   if (request_.is_for_record && written && written->phase() == RequestText::Phase::collecting && !written->empty() &&
       written->writer().pid != op->caller.pid)
@@ -132,6 +139,8 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
     op->note(kTaken);
     op->set_outcome(before);
   }
+  // Without O_TRUNC this is the first that comes from who writes.
+  if (request_.is_for_record && op->named && !own().text && !own().truncated) set_reached_by(op->named);
   auto taken = op->outcome<RequestTextPtr>();
   RequestTextPtr text = taken ? *taken : text_for(op, offset, data);
   if (!op->noted(kTaken)) {
@@ -258,6 +267,10 @@ void RequestFile::run(const RequestTextPtr& text) {
   auto op = std::make_shared<Operation>(text->writer());
   op->note(kRecorded);  // by conclude()
   op->hold(kRequestText, std::make_shared<const RequestTextPtr>(text));
+  {
+    MutexLock lock(mutex_);
+    op->named = reached_by_;
+  }
   auto attempt = as_attempt([self = self(), bytes = std::move(*whole)](const OperationPtr& op) mutable {
     return self->request_.run(op, std::move(bytes));
   });

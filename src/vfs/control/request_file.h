@@ -36,6 +36,8 @@ class RequestFile final : public Node {
   RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, ShownText text, WallTime time,
               RequestTextPtr awaited, Request request);
 
+  /// The path to the open file led through this name; nullptr: through ids only.
+  void set_reached_by(NamedRecordPtr name) PLAYFS_EXCLUDES(mutex_);
   /// Whether it shows this text and nobody has changed the file.
   [[nodiscard]] bool shows(const ShownText& text) const;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
@@ -83,6 +85,7 @@ class RequestFile final : public Node {
   mutable Mutex mutex_;
   RequestTextPtr own_ PLAYFS_GUARDED_BY(mutex_);
   bool truncated_ PLAYFS_GUARDED_BY(mutex_) = false;
+  NamedRecordPtr reached_by_ PLAYFS_GUARDED_BY(mutex_);
   /// The size that the kernel has. It must not be told a smaller one during a write: it would wait for the page that
   /// the write has locked, while the first write waits for the watcher's lookup.
   std::atomic<std::uint64_t> kernel_size_ = 0;

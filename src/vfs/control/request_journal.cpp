@@ -139,6 +139,12 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
     repeated->is_told = false;
     repeated->draft = draft;
     if (!std::exchange(repeated->is_caller_known, true)) repeated->caller = caller;
+    // Who repeats it by another path means the thread, whatever it is called. So it is sent unchecked, also by those
+    // who have a copy of it.
+    if (std::string& title = repeated->steps.front().thread_title; title != steps.front().thread_title) {
+      title.clear();
+      repeated->is_checked = true;
+    }
     PLAYFS_CHECK(record(*repeated));
     return std::move(*repeated);
   }
@@ -259,8 +265,7 @@ Status RequestJournal::may_be_sent(const JournalledRequest& request) const {
 }
 
 Error RequestJournal::give_up(JournalledRequest request, Error why) {
-  // Only what is refused here, before it is sent, has this code: nothing can have arrived.
-  const bool was_never_sent = why.code == ErrorCode::already_exists;
+  const bool was_never_sent = is_refused_here(why);
   Unsent unsent = keep_unsent(unsent_directory(), request, std::move(why));
   // Only if its writer has not repeated it meanwhile and got the outcome.
   if (!unsent.is_kept || !is_unfinished(request)) return std::move(unsent.why);

@@ -44,6 +44,8 @@ struct RequestStep {
   JsonObject body;
   std::string key = {};   ///< its Idempotency-Key; given by the journal
   std::string made = {};  ///< the id of the record, once the service has created it
+  /// The title by which the path led to the message's thread, which must still have it; empty: the path has its id.
+  std::string thread_title = {};
 };
 
 /// What was written to a control file. Each step waits for the one before it.
@@ -59,7 +61,7 @@ struct JournalledRequest {
   bool is_joined = false;   ///< resumed, and repeated by its writer meanwhile
   /// Its writer knows that it failed, and repeats it or not. Else the mount sends it again, or saves its text.
   bool is_told = false;
-  /// No other record was in its way when it was about to be sent, so it may have arrived. Earlier versions did not
+  /// Nothing was in its way when it was about to be sent, so it may have arrived. Earlier versions did not
   /// journal this: their requests count as checked.
   bool is_checked = false;
   bool is_of_earlier_version = false;  ///< as read from the disk

@@ -5,6 +5,7 @@
 #include "vfs/control/control_text.h"
 #include "vfs/control/draft.h"
 #include "vfs/control/handles.h"
+#include "vfs/control/record_name.h"
 #include "vfs/control/request_file.h"
 #include "vfs/control/resumed_requests.h"
 #include "vfs/mount.h"
@@ -104,12 +105,14 @@ Async<void> until_its_turn(Mount& mount, std::string path, RequestTextPtr text) 
 
 /// Checks a request before it is sent for the first time. One that may have arrived may have taken the handle itself.
 Async<void> check_once(Mount& mount, OperationPtr op, std::shared_ptr<JournalledRequest> request) {
-  if (request->steps.front().collection != "agents" || mount.journal().is_checked(*request)) co_return Status();
-  auto checking = check_is_free(mount, op, request->steps.front());
-  Status is_free = co_await checking;
+  const RequestStep& first = request->steps.front();
+  const bool is_free_to_go = first.collection != "agents" && first.thread_title.empty();
+  if (is_free_to_go || mount.journal().is_checked(*request)) co_return Status();
+  auto checking = check_step(mount, op, first);
+  Status may_go = co_await checking;
   // Perhaps taken by itself: a writer may repeat a request while it is resumed.
-  if (!is_free && mount.journal().is_checked(*request)) co_return Status();
-  PLAYFS_CO_CHECK(std::move(is_free));
+  if (!may_go && mount.journal().is_checked(*request)) co_return Status();
+  PLAYFS_CO_CHECK(std::move(may_go));
   request->is_checked = true;
   auto journalled = journal_progress(mount, request);
   co_return co_await journalled;
@@ -165,14 +168,14 @@ Async<Sent> send_in_turn(Mount& mount, OperationPtr op, RequestTextPtr text,
                          std::shared_ptr<JournalledRequest> request) {
   // Not before its turn, since an earlier request may have taken the handle.
   auto checking = check_once(mount, op, request);
-  Status is_free = co_await checking;
+  Status may_go = co_await checking;
   const bool is_told = !text->is_accepted() && !mount.journal().is_sent_again(*request);
-  if (!is_free && is_told && is_free.error().code != ErrorCode::interrupted) {
+  if (!may_go && is_told && may_go.error().code != ErrorCode::interrupted) {
     PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
-    co_return fail(is_free.error());
+    co_return fail(may_go.error());
   }
-  Result<Sent> sent = fail(is_free ? Error() : is_free.error());
-  if (is_free) {
+  Result<Sent> sent = fail(may_go ? Error() : may_go.error());
+  if (may_go) {
     auto sending = send(mount, request);
     sent = co_await sending;
   }
@@ -218,10 +221,12 @@ ShownText shown_answer(Mount& mount, const Sent& sent) {
   return wire::to_pretty_text(made);
 }
 
-Async<void> check_is_free(Mount& mount, OperationPtr op, RequestStep step) {
-  if (step.collection != "agents") co_return Status();
-  auto checking = check_handle_is_free(mount, op, text_field(step.body, "handle"), "");
-  co_return co_await checking;
+Async<void> check_step(Mount& mount, OperationPtr op, RequestStep step) {
+  if (step.collection == "agents")
+    PLAYFS_AWAIT_CHECK(check_handle_is_free(mount, op, text_field(step.body, "handle"), ""));
+  if (!step.thread_title.empty())
+    PLAYFS_AWAIT_CHECK(check_thread_is_called(mount, op, text_field(step.body, "thread"), step.thread_title));
+  co_return Status();
 }
 
 bool is_undecided(const Error& error) { return traits_of(error.code).reached != Reached::decision; }

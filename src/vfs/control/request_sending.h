@@ -31,8 +31,9 @@ Async<Sent> send_again(Mount& mount, OperationPtr op, std::shared_ptr<Journalled
 
 /// What the control file shows of it.
 ShownText shown_answer(Mount& mount, const Sent& sent);
-/// Checks that the handle of a new agent is free.
-Async<void> check_is_free(Mount& mount, OperationPtr op, RequestStep step);
+/// Checks that the handle of a new agent is free, and that a thread is still called what a message for it was
+/// addressed by.
+Async<void> check_step(Mount& mount, OperationPtr op, RequestStep step);
 /// Whether the outcome is unknown, so that another attempt may find it out.
 bool is_undecided(const Error& error);
 /// Adds a hint to an error that leaves the outcome open: `lost` if the request may have arrived, `later` if there were

@@ -99,11 +99,11 @@ std::string plan_document(std::span<const RequestStep> steps) {
 }  // namespace
 
 Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string path, std::string collection,
-                                   JsonObject body) {
+                                   JsonObject body, std::string thread_title) {
   PLAYFS_CO_TRY(const bool is_dry, take_dry_run(body));
-  std::vector<RequestStep> steps{{collection, std::move(body)}};
+  std::vector<RequestStep> steps{{collection, std::move(body), {}, {}, std::move(thread_title)}};
   if (is_dry) {
-    PLAYFS_AWAIT_CHECK(check_is_free(mount, op, steps.front()));
+    PLAYFS_AWAIT_CHECK(check_step(mount, op, steps.front()));
     co_return RequestAnswer{plan_document(steps)};
   }
   PLAYFS_AWAIT(const Sent sent, send_once(mount, op, std::move(path), std::move(steps)));

@@ -43,9 +43,10 @@ Result<bool> take_dry_run(JsonObject& body);
 Status make_list(JsonObject& body, std::string_view name);
 
 /// Creates the record once, even if the request is repeated. Returns the service's record, after the kernel's listings
-/// were invalidated. With "dry_run" in the body, says what would be sent. `path`: the control file's.
+/// were invalidated. With "dry_run" in the body, says what would be sent. `path`: the control file's. `thread_title`:
+/// by which that path led to a message's thread; empty: it has the thread's id.
 Async<RequestAnswer> create_record(Mount& mount, OperationPtr op, std::string path, std::string collection,
-                                   JsonObject body);
+                                   JsonObject body, std::string thread_title = {});
 /// Creates a thread and its first message. If the message fails, the thread exists, and the same request again sends
 /// only the message.
 Async<RequestAnswer> create_thread(Mount& mount, OperationPtr op, std::string path, JsonObject thread,

@@ -36,16 +36,20 @@ std::string sending(const std::string& kept, const std::string& control_file) {
 
 }  // namespace
 
+bool is_refused_here(const Error& why) { return why.code == ErrorCode::already_exists || why.code == ErrorCode::stale; }
+
 Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, Error why) {
   const UnsentText unsent = unsent_of(request);
   const std::string text = wire::to_pretty_text(unsent.body),
                     path = directory + "/" + request.steps.front().key + ".json";
   const Status kept = write_unsent(directory, path, text);
-  // A refused first attempt, and what is refused here before it is sent (only that has this code and says so).
   const bool is_refused = traits_of(why.code).reached == Reached::decision && !request.is_resumed;
-  if (is_refused || why.code == ErrorCode::already_exists) {
+  if (is_refused || is_refused_here(why)) {
     why.message += kept ? "; its text is in " + path : "; its text is " + text;
     if (kept && why.hint.empty()) why.hint = "to send it again, " + sending(path, unsent.path);
+    if (kept && why.code == ErrorCode::stale)
+      why.hint =
+          "if you mean it, send it by its id, " + sending(path, unsent.path) + "; else see what has the name now";
     return {std::move(why), kept.has_value()};
   }
   const std::string look = "see whether it has arrived; else ";

@@ -9,6 +9,9 @@
 
 namespace playfs::vfs {
 
+/// Whether `why` is a refusal by this mount, before anything was sent: no service's answer has these codes.
+bool is_refused_here(const Error& why);
+
 struct Unsent {
   Error why;             ///< and how to send the text again
   bool is_kept = false;  ///< in a file; else `why` has the text

@@ -38,7 +38,10 @@ Attempt<LookupResult> LinksDirectory::child(const OperationPtr& op, const std::s
   }
   mount().site().names_were_shown(view_.collection);
   if (!record || (view_.is_shared && !mount().site().is_list_whole(view_.collection))) return nothing();
-  return symlink(op, name, view_.before + record->id + view_.after, record->created_at, mount().refresh_seconds());
+  // What is written by a name goes to the record only if it is still called that, so the kernel has to ask each time.
+  if (view_.is_shared) mount().names_used().note(op->caller.pid, {view_.collection, record->id, record->name});
+  return symlink(op, name, view_.before + record->id + view_.after, record->created_at,
+                 view_.is_shared ? 0 : mount().refresh_seconds());
 }
 
 }  // namespace playfs::vfs

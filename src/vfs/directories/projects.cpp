@@ -132,8 +132,11 @@ Attempt<LookupResult> ByNameDirectory::child(const OperationPtr& op, const std::
   mount().site().names_were_shown("projects");
   // If older projects are missing from the list, the name may be that of one of them.
   if (!project || !mount().site().is_list_whole("projects") || why_not_a_component(project->id)) return nothing();
-  const double seconds = mount().told_names().given("projects", project->id, shared_from_this(), name,
-                                                    [this] { return mount().site().is_list_told("projects"); });
+  mount().names_used().note(op->caller.pid, {"projects", project->id, name});
+  // As for other links, but builds look up a project's path often: while events report renames, the kernel keeps it.
+  auto is_told = [this] { return mount().site().is_list_told("projects"); };
+  const double seconds =
+      is_told() ? mount().told_names().given("projects", project->id, shared_from_this(), name, is_told) : 0;
   return symlink(op, name, "../" + project->id, project->created_at, seconds);
 }
 

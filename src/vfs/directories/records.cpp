@@ -148,7 +148,11 @@ Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const s
   PLAYFS_ATTEMPT(RecordPartPtr part, std::move(here));
   ShownText text = shown_text_of(mount(), view_.collection, id, text_of_record, *part);
   const WallTime time = record_time(part->record);
-  if (!view_.fixed) return record_file(op, name, {view_.collection, id, std::move(text)}, time);
+  if (!view_.fixed) {
+    ShownRecord record{view_.collection, id, std::move(text)};
+    if (id != *stem) record.called = *stem;
+    return record_file(op, name, std::move(record), time);
+  }
   return snapshot(op, name, std::move(text), time,
                   is_immutable(view_.collection) ? kEndless : until_told(view_.collection, id, name), view_.fixed);
 }

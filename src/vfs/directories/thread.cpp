@@ -96,7 +96,9 @@ Async<RequestAnswer> ThreadDirectory::reply(OperationPtr op, std::string text) {
   body.set("thread", thread_);
   PLAYFS_CO_CHECK(complete_message(body));
   PLAYFS_AWAIT_CHECK(check_parent(mount(), op, text_field(body, "parent"), thread_));
-  auto created = create_record(mount(), op, path_below("reply"), "messages", std::move(body));
+  const bool is_by_title = op->named && op->named->collection == "threads" && op->named->id == thread_;
+  auto created = create_record(mount(), op, path_below("reply"), "messages", std::move(body),
+                               is_by_title ? op->named->name : std::string());
   co_return co_await created;
 }
 
