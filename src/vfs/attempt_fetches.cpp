@@ -1,5 +1,8 @@
 #include "vfs/attempt_fetches.h"
 
+#include <algorithm>
+
+#include "vfs/control/request_file.h"
 #include "vfs/listings.h"
 #include "vfs/once.h"
 
@@ -54,6 +57,28 @@ Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milli
     CancelToken token = request->source.token();
     fetch(std::move(token), [first, request](Status status) { first(std::move(status)); });
   };
+}
+
+Attempt<void> own_requests_answered(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                    const std::string* owner) {
+  constexpr std::chrono::seconds kOwnPatience{2};
+  // Programs wait. What the mount does by itself does not, nor do requests: they would wait for themselves, or for
+  // those behind them.
+  const std::string fact = "own/" + collection;
+  const bool is_program = op->caller.pid != 0 && !op->noted(kGoesOn) && !op->held<RequestTextPtr>(kRequestText);
+  if (!is_program || op->noted(fact)) return {};
+  const RequestTextPtr text = mount.requests().creating(collection, owner);
+  const auto watcher = text ? mount.requests().watcher() : nullptr;
+  // All writers wait for the watcher's lookups.
+  if (!text || (watcher && watcher->looked_up_by(op->caller.pid))) return {};
+  // Its answer, not its end: for that the kernel has to drop names that it may have locked for this operation.
+  Fetch answered = [text](const CancelToken& cancel, Callback<void> done) {
+    text->wait_for_answer(cancel, std::move(done));
+  };
+  const auto since = std::min(text->started(), op->begun);
+  return missing(fetch_for_a_while(mount, op,
+                                   std::chrono::ceil<std::chrono::milliseconds>(since + kOwnPatience - op->begun),
+                                   std::chrono::seconds(1), fact, std::move(answered)));
 }
 
 Fetch on_disk(Mount& mount, UniqueFunction<Status()> work) {

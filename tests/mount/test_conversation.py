@@ -293,6 +293,63 @@ class InOrder(Conversation):
 
 
 @fixture.needs_fuse
+class OwnTexts(fixture.Fixture):
+    """Plain text is accepted before it is sent: who looks next, in the same mount, finds what it became."""
+
+    def begin(self, tells):
+        self.api, self.proxy = proxy.before_a_service(self)
+        self.proxy.tells = tells
+        self.thread = self.api.create('threads', title='Hello', agent='bob', kind='discussion')['id']
+        self.top = self.mount(self.proxy.url, options=('refresh=3600',)).directory
+        self.of_thread = self.top / 'threads' / self.thread
+
+    def late(self, request):
+        time.sleep(0.15 if request.startswith('POST') else 0)
+
+    def test_a_slow_service(self):
+        for tells in False, True:
+            with self.subTest(tells=tells):
+                self.begin(tells)
+                for file in self.of_thread.iterdir():
+                    file.is_dir() or file.read_text()
+                for path in 'threads/by-title', 'agents', 'mail', 'spaces/by-name', 'projects/by-name':
+                    os.listdir(self.top / path)
+                self.proxy.fate = self.late
+                for name in 'messages.md', 'messages.ndjson', 'thread.mbox':
+                    for number in range(2):
+                        (self.of_thread / 'reply').write_text(f'for {name}, {number}')
+                        self.assertIn(f'for {name}, {number}', (self.of_thread / name).read_text())
+                (self.of_thread / 'reply').write_text('the seventh')
+                self.assertEqual(len(os.listdir(self.of_thread / 'messages')), 7)
+                for path, by_name in (('threads/new', 'threads/by-title/{}'), ('agents/new', 'agents/{}.json'),
+                                      ('spaces/new', 'spaces/by-name/{}'), ('projects/new', 'projects/by-name/{}')):
+                    for name in 'one', 'two':
+                        (self.top / path).write_text(name)
+                        self.assertTrue((self.top / by_name.format(name)).exists(), path)
+                # One after another: the last one's answer is the last.
+                for number in range(3):
+                    (self.of_thread / 'reply').write_text(f'in a row {number}')
+                self.assertIn('in a row 2', (self.of_thread / 'messages.md').read_text())
+                # By a title that was written a moment ago.
+                (self.top / 'threads/new').write_text('three')
+                (self.top / 'threads/by-title/three/reply').write_text('first of three')
+                self.assertIn('first of three', (self.top / 'threads/by-title/three/messages.md').read_text())
+
+    def test_without_an_answer_there_is_what_is_here(self):
+        self.begin(False)
+        shown = (self.of_thread / 'messages.md').read_text()
+        self.proxy.set_hanging(lambda path: path.endswith('/messages'))
+        (self.of_thread / 'reply').write_text('it hangs')
+        self.eventually(self.proxy.hung, 'it is under way')
+        for _ in range(3):
+            self.assertEqual((self.of_thread / 'messages.md').read_text(), shown)
+        self.assertEqual(os.listdir(self.of_thread / 'messages'), [])
+        self.assertEqual(self.api.all('messages'), [])
+        self.proxy.set_hanging(None)
+        self.eventually(lambda: 'it hangs' in (self.of_thread / 'messages.md').read_text(), 'it is there')
+
+
+@fixture.needs_fuse
 class Interrupted(Conversation):
     """A signal ends the wait for an outcome, not the request."""
 

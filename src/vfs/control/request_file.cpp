@@ -430,6 +430,16 @@ RequestTextPtr RequestsUnderWay::awaited(const std::string& path, pid_t reader) 
   return complete ? complete : written;
 }
 
+RequestTextPtr RequestsUnderWay::creating(const std::string& collection, const std::string* owner) {
+  RequestTextPtr last;
+  for (const Item& item : settled(nullptr)) {
+    const bool is_under_way = item.text->phase() == RequestText::Phase::running && !item.text->is_answered();
+    if (!is_under_way || !item.file->creates(collection, owner)) continue;
+    if (!last || item.text->order() > last->order()) last = item.text;
+  }
+  return last;
+}
+
 bool RequestsUnderWay::is_written_by(const std::string& path, pid_t process) const {
   MutexLock lock(mutex_);
   return std::any_of(items_.begin(), items_.end(), [&](const Item& item) {

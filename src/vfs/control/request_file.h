@@ -38,6 +38,10 @@ class RequestFile final : public Node {
 
   /// The path to the open file led through this name; nullptr: through ids only.
   void set_reached_by(NamedRecordPtr name) PLAYFS_EXCLUDES(mutex_);
+  /// Whether its requests create records of that collection, belonging to `owner` if given.
+  [[nodiscard]] bool creates(const std::string& collection, const std::string* owner) const {
+    return request_.creates == collection && (!owner || request_.owner == *owner);
+  }
   /// Whether it shows this text and nobody has changed the file.
   [[nodiscard]] bool shows(const ShownText& text) const;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
@@ -121,6 +125,9 @@ class RequestsUnderWay {
   /// What a reader of `path` waits for: the last request whose text is complete, else one still being written by
   /// another process or without a watch; nullptr: nothing.
   [[nodiscard]] RequestTextPtr awaited(const std::string& path, pid_t reader) PLAYFS_EXCLUDES(mutex_);
+  /// The last request that is complete, has no answer yet, and creates such a record (RequestFile::creates).
+  [[nodiscard]] RequestTextPtr creating(const std::string& collection, const std::string* owner)
+      PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool is_written_by(const std::string& path, pid_t process) const PLAYFS_EXCLUDES(mutex_);
 
   /// Ends the mount's requests: waits briefly for complete ones, discards incomplete ones.

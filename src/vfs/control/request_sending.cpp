@@ -179,6 +179,7 @@ Async<Sent> send_in_turn(Mount& mount, OperationPtr op, RequestTextPtr text,
     auto sending = send(mount, request);
     sent = co_await sending;
   }
+  if (sent) text->set_answered();
   if (sent) co_return sent;
   PLAYFS_AWAIT_CHECK(after_failure(mount, text, request, sent.error()));
   co_return sent;

@@ -148,12 +148,42 @@ bool RequestText::start(std::int64_t order) {
   if (phase_ != Phase::collecting) return false;
   phase_ = Phase::running;
   order_ = order;
+  started_ = std::chrono::steady_clock::now();
   return true;
 }
 
 std::int64_t RequestText::order() const {
   MutexLock lock(mutex_);
   return order_;
+}
+
+std::chrono::steady_clock::time_point RequestText::started() const {
+  MutexLock lock(mutex_);
+  return started_;
+}
+
+std::list<RequestText::Waiter> RequestText::take_waiters(Until until) {
+  std::list<Waiter> taken;
+  for (auto each = waiters_.begin(); each != waiters_.end();) {
+    const auto waiter = each++;
+    if (until == Until::done || waiter->until == Until::answered) taken.splice(taken.end(), waiters_, waiter);
+  }
+  return taken;
+}
+
+void RequestText::set_answered() {
+  std::list<Waiter> waiters;
+  {
+    MutexLock lock(mutex_);
+    is_answered_ = true;
+    waiters = take_waiters(Until::answered);
+  }
+  for (auto& waiter : waiters) waiter.answer({});
+}
+
+bool RequestText::is_answered() const {
+  MutexLock lock(mutex_);
+  return is_answered_;
 }
 
 bool RequestText::is_accepted() const {
@@ -177,7 +207,8 @@ void RequestText::finish(Status outcome, ShownText document) {
     phase_ = Phase::done;
     outcome_ = std::move(outcome);
     document_ = std::move(document);
-    waiters.swap(waiters_);
+    is_answered_ = true;
+    waiters = take_waiters(Until::done);
   }
   for (auto& waiter : waiters) waiter.answer({});
 }
@@ -197,14 +228,14 @@ ShownText RequestText::document() const {
   return document_;
 }
 
-void RequestText::wait(const CancelToken& cancel, Callback<void> done) {
+void RequestText::wait(Until until, const CancelToken& cancel, Callback<void> done) {
   Once<void> once(std::move(done));
   // Register before locking: if the token is already cancelled, its hook runs at once.
   auto registration = cancel.on_cancel([once] { once(fail(ErrorCode::interrupted, "interrupted while waiting")); });
   {
     MutexLock lock(mutex_);
-    if (phase_ != Phase::done) {
-      waiters_.push_back({[once](Status) { once({}); }, std::move(registration)});
+    if (phase_ != Phase::done && (until == Until::done || !is_answered_)) {
+      waiters_.push_back({until, [once](Status) { once({}); }, std::move(registration)});
       return;
     }
   }

@@ -4,6 +4,7 @@
 // for a JSON object, with its closing brace. Readers wait for the outcome. Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <list>
 #include <memory>
@@ -37,6 +38,8 @@ struct Request {
   /// Whether the file shows a record and accepts a JSON object with changes to it. The first write to the file gives
   /// its name to a new node, so that the next open finds the record, not the text.
   bool is_for_record = false;
+  /// The collection of the record that it creates, and whom that belongs to there: a message's thread.
+  std::string creates = {}, owner = {};
 };
 
 class RequestText {
@@ -73,6 +76,10 @@ class RequestText {
   [[nodiscard]] bool start(std::int64_t order) PLAYFS_EXCLUDES(mutex_);
   /// 0 until it is started.
   [[nodiscard]] std::int64_t order() const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] std::chrono::steady_clock::time_point started() const PLAYFS_EXCLUDES(mutex_);
+  /// The service has answered; the kernel may have to be told yet. So it is once it is done, too.
+  void set_answered() PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] bool is_answered() const PLAYFS_EXCLUDES(mutex_);
   /// Whether its writes return before its outcome. So it is with all but a complete JSON object: its last write
   /// returns the outcome.
   [[nodiscard]] bool is_accepted() const PLAYFS_EXCLUDES(mutex_);
@@ -86,7 +93,12 @@ class RequestText {
   /// Whether the text equals `text` and it is unknown whether the service has accepted it.
   [[nodiscard]] bool is_unanswered(std::string_view text) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] ShownText document() const PLAYFS_EXCLUDES(mutex_);
-  void wait(const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_);
+  void wait(const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_) {
+    wait(Until::done, cancel, std::move(done));
+  }
+  void wait_for_answer(const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_) {
+    wait(Until::answered, cancel, std::move(done));
+  }
 
   /// The writer of the last piece no longer waits for the outcome.
   void leave() PLAYFS_EXCLUDES(mutex_);
@@ -107,10 +119,15 @@ class RequestText {
   [[nodiscard]] std::uint64_t changes() const PLAYFS_EXCLUDES(mutex_);
 
  private:
+  enum class Until { answered, done };
   struct Waiter {
+    Until until;
     UniqueFunction<void(Status)> answer;
     CancelToken::Registration registration;
   };
+  void wait(Until until, const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_);
+  /// Those who wait for no more than that.
+  [[nodiscard]] std::list<Waiter> take_waiters(Until until) PLAYFS_REQUIRES(mutex_);
   [[nodiscard]] std::string with(std::uint64_t offset, std::string_view data) const PLAYFS_REQUIRES(mutex_);
 
   const Caller writer_;
@@ -118,6 +135,8 @@ class RequestText {
   mutable Mutex mutex_;
   Phase phase_ PLAYFS_GUARDED_BY(mutex_) = Phase::collecting;
   std::int64_t order_ PLAYFS_GUARDED_BY(mutex_) = 0;
+  std::chrono::steady_clock::time_point started_ PLAYFS_GUARDED_BY(mutex_);
+  bool is_answered_ PLAYFS_GUARDED_BY(mutex_) = false;
   std::optional<std::uint64_t> begin_ PLAYFS_GUARDED_BY(mutex_);  ///< where the text starts in the file: 0, or the old
                                                                   ///< size for `>>`
   std::string bytes_ PLAYFS_GUARDED_BY(mutex_);

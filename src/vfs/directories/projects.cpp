@@ -82,9 +82,10 @@ Attempt<ListedNames> ProjectsDirectory::names(const OperationPtr& op) {
 
 Attempt<LookupResult> ProjectsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new") {
-    return request_file(op, name, help_document(form()), {[this](const OperationPtr& request, std::string text) {
-                          return create(request, std::move(text));
-                        }});
+    return request_file(
+        op, name, help_document(form()),
+        {.run = [this](const OperationPtr& request, std::string text) { return create(request, std::move(text)); },
+         .creates = "projects"});
   }
   if (name == "by-name") return directory<ByNameDirectory>(op, name);
   if (why_not_a_component(name)) return nothing(kEndless);

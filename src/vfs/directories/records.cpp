@@ -131,9 +131,10 @@ Error CollectionDirectory::refusal() const {
 
 Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new" && view_.form) {
-    return request_file(op, name, help_document(*view_.form), {[this](const OperationPtr& request, std::string text) {
-                          return create(request, std::move(text));
-                        }});
+    return request_file(
+        op, name, help_document(*view_.form),
+        {.run = [this](const OperationPtr& request, std::string text) { return create(request, std::move(text)); },
+         .creates = view_.collection});
   }
   if (name == "by-name" && view_.by_name) {
     auto link = [](const content::Listed& record) { return names_a_file(record.id) ? link_name(record.name) : ""; };

@@ -78,9 +78,11 @@ Attempt<ListedNames> ThreadDirectory::names(const OperationPtr&) {
 Attempt<LookupResult> ThreadDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "messages") return directory<MessagesDirectory>(op, name, thread_);
   if (name == "reply") {
-    return request_file(op, name, help_document(reply_form()), {[this](const OperationPtr& request, std::string text) {
-                          return reply(request, std::move(text));
-                        }});
+    return request_file(
+        op, name, help_document(reply_form()),
+        {.run = [this](const OperationPtr& request, std::string text) { return reply(request, std::move(text)); },
+         .creates = "messages",
+         .owner = thread_});
   }
   if (grows(name)) return growing(op, name);
   if (name != "thread.json") return nothing(kEndless);

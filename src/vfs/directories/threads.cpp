@@ -53,9 +53,10 @@ Attempt<ListedNames> ThreadsDirectory::names(const OperationPtr& op) {
 
 Attempt<LookupResult> ThreadsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new") {
-    return request_file(op, name, help_document(thread_form()), {[this](const OperationPtr& request, std::string text) {
-                          return start(request, std::move(text));
-                        }});
+    return request_file(
+        op, name, help_document(thread_form()),
+        {.run = [this](const OperationPtr& request, std::string text) { return start(request, std::move(text)); },
+         .creates = "threads"});
   }
   if (name == "by-title") {
     auto title = [](const content::Listed& thread) { return link_name(thread.name); };

@@ -9,7 +9,8 @@ namespace {
 /// What `known` returns, after the list was requested if necessary.
 template <class Known>
 Attempt<ListPtr> list_or_fetch(Mount& mount, const OperationPtr& op, const std::string& collection, bool any_age,
-                               const Known& known) {
+                               const Known& known, const std::string* owner = nullptr) {
+  PLAYFS_ATTEMPT_CHECK(own_requests_answered(mount, op, collection, owner));
   const std::string fact = "listed/" + collection;
   mount.site().follow_list(collection);
   ListPtr here = known();
@@ -39,14 +40,16 @@ Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::stri
 
 Attempt<ListPtr> list_of_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                               const std::string& owner) {
-  return list_or_fetch(mount, op, collection, mount.site().is_list_told(collection),
-                       [&] { return mount.site().try_list_of(collection, owner); });
+  return list_or_fetch(
+      mount, op, collection, mount.site().is_list_told(collection),
+      [&] { return mount.site().try_list_of(collection, owner); }, &owner);
 }
 
 Attempt<ListPtr> list_of_here_as_read(Mount& mount, const OperationPtr& op, const std::string& collection,
                                       const std::string& owner) {
-  return list_or_fetch(mount, op, collection, mount.site().is_list_told(collection),
-                       [&] { return mount.site().try_list_of_as_read(collection, owner); });
+  return list_or_fetch(
+      mount, op, collection, mount.site().is_list_told(collection),
+      [&] { return mount.site().try_list_of_as_read(collection, owner); }, &owner);
 }
 
 Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::string& collection) {
