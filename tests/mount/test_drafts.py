@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A text whose close(2) returned 0 is sent, or kept for its writer, even if the mount is killed in the same moment."""
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -274,6 +275,27 @@ class Accepted(Written):
         self.proxy.set_hanging(None)
         self.eventually(lambda: len(self.bodies()) == len(texts) - len(saved), 'the others arrive')
         self.assertEqual(sorted(self.bodies() + saved), sorted(texts))
+
+    def test_no_text_is_accepted_that_could_not_be_saved(self):
+        """A loop that writes what the service refuses does not fill the disk, and costs nobody a saved text."""
+        refusal = 400, json.dumps({'error': 'no', 'code': 'invalid_request', 'message': 'no'})
+        self.proxy.fate = lambda request: refusal if request.startswith('POST') else None
+        self.reply.write_text('refused')
+        self.eventually(lambda: self.state('unsent/*.json'), 'it is saved')
+        (first,) = self.state('unsent/*.json')
+        with open(first.parent / 'large.txt', 'wb') as file:
+            file.truncate((16 << 20) - (1 << 10))  # as from some hundred more
+        with self.assertRaises(OSError) as full:
+            self.reply.write_text('one too many')
+        self.assertEqual(full.exception.errno, errno.ENOSPC)
+        self.is_told('no_space', f'{first.parent} is full', 'remove')
+        self.assertEqual((self.state('*.draft'), len(self.state('unsent/*'))), ([], 2))
+        self.proxy.fate = lambda request: None
+        self.reply.write_text('{"body": "its outcome is told, so it is not saved"}')
+        (first.parent / 'large.txt').unlink()
+        self.reply.write_text('there is room')
+        self.eventually(lambda: len(self.bodies()) == 2, 'it is sent')
+        self.assertTrue(first.exists())
 
 
 if __name__ == '__main__':

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "vfs/control/request_text.h"
 #include "wire/json.h"
 
 namespace playfs::vfs {
@@ -136,6 +137,20 @@ std::optional<DraftEntry> parsed_draft(std::string_view text) {
 }
 
 std::vector<std::string> unsent_texts(const std::string& unsent) { return files_in(unsent); }
+
+KeptTexts kept_texts(const std::string& directory) {
+  KeptTexts kept;
+  auto add = [&](std::uint64_t bytes) {
+    ++kept.count;
+    kept.bytes += bytes;
+  };
+  std::error_code gone;  // sent or removed meanwhile
+  for (const std::string& path : unsent_texts(directory + "/unsent"))
+    if (const auto size = std::filesystem::file_size(path, gone); !gone) add(size);
+  for (const std::string& path : files_in(directory))
+    if (path.ends_with(kDraftSuffix)) add(kLongestText);
+  return kept;
+}
 
 JournalHealth examine_journal(const std::string& directory) {
   JournalHealth health{unsent_texts(directory + "/unsent"), {}};

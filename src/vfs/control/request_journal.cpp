@@ -294,8 +294,19 @@ void RequestJournal::end(const JournalledRequest& request) {
   }
 }
 
+Status RequestJournal::check_room_for_text() const {
+  const KeptTexts kept = kept_texts(directory_);
+  if (kept.count < kMostTexts && kept.bytes + kLongestText <= kMostTextBytes) return {};
+  return fail(ErrorCode::no_space,
+              "the text was not accepted, since " + unsent_directory() + " is full: it has " +
+                  std::to_string(kept.count) + " texts that were not sent (" + std::to_string(kept.bytes >> 10) +
+                  " KiB)",
+              "send those, or remove them; then write this again");
+}
+
 Status RequestJournal::keep_draft(const std::string& draft, const std::string& path, std::string_view text) {
   PLAYFS_CHECK(open());
+  if (::access(path_of_draft(draft).c_str(), F_OK) != 0) PLAYFS_CHECK(check_room_for_text());
   auto kept = write_file_atomically(path_of_draft(draft), draft_text({path, std::string(text)}));
   if (!kept) return fail(std::move(kept).error().while_doing("keep the text until it is complete"));
   return {};

@@ -9,7 +9,6 @@ namespace playfs::vfs {
 namespace {
 
 /// Larger texts do not fit a record of the service anyway.
-constexpr std::size_t kMostText = 64 * 1024;
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
@@ -80,7 +79,7 @@ Status RequestText::may_take(std::uint64_t offset, std::string_view data) const 
   const std::uint64_t begin = begin_.value_or(offset);
   if (offset < begin || offset - begin > bytes_.size())
     return fail(ErrorCode::invalid_argument, "a request must be written from beginning to end");
-  if (offset - begin + data.size() > kMostText)
+  if (offset - begin + data.size() > kLongestText)
     return fail(ErrorCode::file_too_big, "a request must not exceed 64 KiB");
   const std::string text = with(offset, data);
   if (!may_become_utf8(text)) return fail(ErrorCode::invalid_argument, "a request must be UTF-8 text");

@@ -42,6 +42,8 @@ struct Request {
   std::string creates = {}, owner = {};
 };
 
+inline constexpr std::size_t kLongestText = 64 << 10;
+
 class RequestText {
  public:
   enum class Phase { collecting, running, done };

@@ -125,6 +125,32 @@ TEST_F(RequestJournalTest, ATextThatCannotBeKeptIsToldAndTriedAgain) {
   EXPECT_EQ(read_file(file_of("unsent/d.txt"), 1 << 20).value(), "a text");
 }
 
+TEST_F(RequestJournalTest, TextsAreAcceptedOnlyIfTheyCouldBeSaved) {
+  auto journal = open();
+  std::filesystem::create_directories(file_of("unsent"));
+  auto save = [&](const std::string& name, std::uint64_t size) {
+    std::ofstream(file_of("unsent/" + name)) << "a text";
+    std::filesystem::resize_file(file_of("unsent/" + name), size);
+  };
+  auto fills_up = [&](const std::string& last) {
+    ASSERT_TRUE(journal->keep_draft("d", "threads/t/reply", "one more"));
+    const auto refused = journal->keep_draft("e", "threads/t/reply", "too many");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::no_space);
+    EXPECT_THAT(refused.error().message, HasSubstr(file_of("unsent").string()));
+    EXPECT_TRUE(journal->keep_draft("d", "threads/t/reply", "one more, longer")) << "it is accepted already";
+    EXPECT_TRUE(std::filesystem::exists(file_of("unsent/" + last)));
+    journal->drop_draft("d");
+    EXPECT_TRUE(journal->keep_draft("e", "threads/t/reply", "there is room"));
+    journal->drop_draft("e");
+  };
+  save("large", RequestJournal::kMostTextBytes - (100 << 10));
+  fills_up("large");
+  std::filesystem::remove(file_of("unsent/large"));
+  for (std::size_t number = 0; number + 1 < RequestJournal::kMostTexts; ++number) save(std::to_string(number), 6);
+  fills_up("0");
+}
+
 TEST_F(RequestJournalTest, ARequestOfAMountThatIsGoneIsTakenOverOnce) {
   auto first = open();
   const auto sent = first->begin("threads/t/reply", hello());
