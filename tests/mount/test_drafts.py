@@ -297,6 +297,24 @@ class Accepted(Written):
         self.eventually(lambda: len(self.bodies()) == 2, 'it is sent')
         self.assertTrue(first.exists())
 
+    def test_what_no_disk_takes_is_saved_by_the_next_mount(self):
+        """Its hint is not to write it again: then it would be there twice."""
+        self.reply.write_text('the first')
+        self.eventually(self.bodies, 'it is sent')
+        file = os.open(self.reply, os.O_WRONLY | os.O_TRUNC)
+        os.write(file, b'long thoughts')  # its draft is on disk
+        (draft,) = self.state('*.draft')
+        requests = draft.parent
+        aside = requests.rename(requests.parent / 'aside')
+        requests.write_text('')  # nothing can be created in it
+        os.close(file)
+        self.is_told('long thoughts', 'nothing need be done', 'the next mount saves it')
+        requests.unlink()
+        aside.rename(requests)
+        self.again_quietly()
+        self.eventually(lambda: self.unsent() == ['long thoughts'], 'it is saved')
+        self.assertEqual((self.bodies(), self.state('*.draft')), (['the first'], []))
+
 
 if __name__ == '__main__':
     fixture.main()

@@ -468,9 +468,12 @@ void RequestsUnderWay::end() {
   for (const Item& item : left) {
     if (item.text->phase() != RequestText::Phase::collecting) continue;
     log_warning(item.path + " was still being written when the mount ended: it was not sent");
+    // Half an object is no draft (RequestFile::write).
+    const bool is_draft = !item.text->begins_object(item.text->end(), {});
     item.file->refuse(item.text,
                       {ErrorCode::interrupted, "the mount ended while the request was being written: it was not sent",
-                       "write it again after the next mount"});
+                       is_draft ? "nothing need be done: the next mount saves it, and says where"
+                                : "write it again after the next mount"});
   }
   std::vector<Item> items;
   MutexLock lock(mutex_);

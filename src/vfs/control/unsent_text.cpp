@@ -7,6 +7,9 @@
 namespace playfs::vfs {
 namespace {
 
+/// It is on the disk in another form: writing it again would send it twice.
+constexpr const char* kStillThere = "nothing need be done: it is still in the journal, and the next mount ";
+
 struct UnsentText {
   std::string path;  ///< of the control file
   JsonObject body;   ///< as it takes it
@@ -46,15 +49,16 @@ Unsent keep_unsent(const std::string& directory, const JournalledRequest& reques
   const bool is_refused = traits_of(why.code).reached == Reached::decision && !request.is_resumed;
   if (is_refused || is_refused_here(why)) {
     why.message += kept ? "; its text is in " + path : "; its text is " + text;
+    if (!kept) why.hint = std::string(kStillThere) + "tries to send it, or saves it";
     if (kept && why.hint.empty()) why.hint = "to send it again, " + sending(path, unsent.path);
     if (kept && why.code == ErrorCode::stale)
       why.hint =
           "if you mean it, send it by its id, " + sending(path, unsent.path) + "; else see what has the name now";
     return {std::move(why), kept.has_value()};
   }
-  const std::string look = "see whether it has arrived; else ";
   why.message += "; nobody knows whether it arrived, and its text is " + (kept ? "in " + path : text);
-  why.hint = look + (kept ? "send it, " + sending(path, unsent.path) : "write it again");
+  why.hint = kept ? "see whether it has arrived; else send it, " + sending(path, unsent.path)
+                  : std::string(kStillThere) + "tries to send it, or saves it";
   return {std::move(why), kept.has_value()};
 }
 
@@ -67,7 +71,7 @@ Unsent keep_unsent_text(const std::string& directory, const std::string& name, c
     why.hint += (why.hint.empty() ? "" : "; then ") + ("send it, " + sending(kept_in, path));
   } else {
     why.message += "; its text could not be kept (" + kept.error().message + "): " + text;
-    why.hint = "write it again";
+    why.hint = std::string(kStillThere) + "saves it";
   }
   return {std::move(why), kept.has_value()};
 }

@@ -119,6 +119,7 @@ TEST_F(RequestJournalTest, ATextThatCannotBeKeptIsToldAndTriedAgain) {
     const auto left = left_to_the_next(journal);
     ASSERT_THAT(left.drafts, SizeIs(1));
     EXPECT_THAT(left.drafts[0].second.message, HasSubstr("a text"));
+    EXPECT_THAT(left.drafts[0].second.hint, HasSubstr("nothing need be done"));
   }
   std::filesystem::remove(file_of("unsent"));
   EXPECT_THAT(left_to_the_next(journal).drafts, SizeIs(1));
@@ -231,7 +232,9 @@ TEST_F(RequestJournalTest, WhatIsGivenUpLeavesOnlyAfterItsTextIsKept) {
     auto left = left_to_the_next(journal);
     ASSERT_THAT(left.requests, SizeIs(1));
     std::ofstream(file_of("unsent")) << "in the way";
-    EXPECT_THAT(journal->give_up(left.requests[0], {ErrorCode::unauthorized, "why"}).message, HasSubstr("hello"));
+    const Error told = journal->give_up(left.requests[0], {ErrorCode::unauthorized, "why"});
+    EXPECT_THAT(told.message, HasSubstr("hello"));
+    EXPECT_THAT(told.hint, HasSubstr("nothing need be done"));
     left = left_to_the_next(journal);
     ASSERT_THAT(left.requests, SizeIs(1)) << is_too_old;
     std::filesystem::remove(file_of("unsent"));
