@@ -86,10 +86,10 @@ Mounted::Mounted(Service& service, const std::function<void(FileSystemOptions&)>
   caller.gid = ::getgid();
   remote::ClientOptions client_options;
   client_options.retry.attempts = 1;
-  client_ = std::make_unique<remote::Client>(network, executor_, clock_, random_, client_options);
+  client_ = std::make_unique<remote::Client>(network, executor_, clock, random_, client_options);
   objects_ = std::move(*cache::ObjectStore::open(directory_ / "objects"));
   records_ = std::move(*cache::RecordIndex::open(directory_.path()));
-  events_ = std::make_unique<content::EventLog>(clock_);
+  events_ = std::make_unique<content::EventLog>(clock);
   FileSystemOptions options;
   options.state_directory = state_directory.empty() ? directory_ / "state" : state_directory;
   options.mount_source = "local:test";
@@ -101,9 +101,9 @@ Mounted::Mounted(Service& service, const std::function<void(FileSystemOptions&)>
   content::SiteOptions site_options;
   site_options.refresh = options.refresh;
   site_options.prefetch = false;
-  site_ = std::make_unique<content::Site>(*client_, *objects_, *records_, executor_, clock_, *events_, site_options);
+  site_ = std::make_unique<content::Site>(*client_, *objects_, *records_, executor_, clock, *events_, site_options);
   EXPECT_TRUE(make_private_directory(options.state_directory));
-  fs_ = std::make_unique<MountFileSystem>(*site_, clock_, executor_, random_, options);
+  fs_ = std::make_unique<MountFileSystem>(*site_, clock, executor_, random_, options);
   fs_->set_notifier(&told);
 }
 

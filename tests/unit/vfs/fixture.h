@@ -19,6 +19,7 @@
 #include "runtime/local_transport.h"
 #include "support/eventually.h"
 #include "support/faulty_transport.h"
+#include "support/running_clock.h"
 #include "support/temporary_directory.h"
 #include "vfs/mount_file_system.h"
 
@@ -101,9 +102,9 @@ class Mounted {
 
  public:
   playfs::test::FaultyTransport network;
+  playfs::test::RunningClock clock;
 
  private:
-  SystemClock clock_;
   SystemRandom random_;
   std::unique_ptr<remote::Client> client_;
   std::unique_ptr<cache::ObjectStore> objects_;
