@@ -8,8 +8,6 @@
 namespace playfs::vfs {
 namespace {
 
-/// Larger texts do not fit a record of the service anyway.
-
 constexpr std::string_view kBlanks = " \t\r\n";
 
 bool has_only_blanks(std::string_view text) { return text.find_first_not_of(kBlanks) == text.npos; }

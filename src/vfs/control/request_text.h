@@ -42,6 +42,7 @@ struct Request {
   std::string creates = {}, owner = {};
 };
 
+/// In bytes. Larger texts do not fit a record of the service anyway.
 inline constexpr std::size_t kLongestText = 64 << 10;
 
 class RequestText {
