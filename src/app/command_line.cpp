@@ -392,6 +392,20 @@ class Parser {
         ->check(CLI::IsMember({"stat", "verify", "clear"}))
         ->capture_default_str();
 
+    std::shared_ptr<FsckArguments> f;
+    auto* fsck_command = command(
+        "fsck", "Check what the service has of a project",
+        "  playfs fsck demo              exit 0 if it is sound, 1 if there is damage, 7 if nobody answers\n"
+        "  playfs fsck demo --no-cache   fetch every chunk anew\n"
+        "\n"
+        "Reads every revision, on branches too: its files against hash and size, its parents, and head. Findings:\n"
+        "damage cannot be read as it was published; a notice is as published, but not everybody sees it;\n"
+        "a branch is not reached by head, which is no fault.",
+        fsck, f);
+    fsck_command->add_option("PROJECT", f->project, "Its id or name")->required();
+    fsck_command->add_flag("!--no-cache", f->uses_cache,
+                           "Fetch every chunk, also those that were fetched and checked before");
+
     std::shared_ptr<DoctorArguments> d;
     command("doctor", "Check what playfs stores on this machine",
             "  playfs doctor            check, and change nothing: exit 0 if all is well, else 1\n"

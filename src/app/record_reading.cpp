@@ -4,19 +4,22 @@
 
 #include "app/json_fields.h"
 #include "base/await.h"
+#include "wire/cursors.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
 namespace playfs::app {
 
 Result<LookedAt> read_newest(runtime::ClientStack& stack, const std::string& collection, std::size_t pages,
-                             const std::function<bool(const Record&)>& take) {
+                             const std::function<bool(const Record&)>& take, const CancelToken& cancel) {
   LookedAt looked;
+  wire::Cursors cursors;
   std::string cursor;
   for (std::size_t page = 0; page < pages; ++page) {
     PLAYFS_TRY(wire::RecordPage read, await<wire::RecordPage>([&](auto done) {
-                 stack.client().list_records(collection, remote::kMostInPage, cursor, {}, std::move(done));
+                 stack.client().list_records(collection, remote::kMostInPage, cursor, cancel, std::move(done));
                }));
+    looked.unreadable += read.unreadable;
     for (const Record& record : read.records) {
       ++looked.records;
       looked.since = record.created_at;
@@ -27,6 +30,8 @@ Result<LookedAt> read_newest(runtime::ClientStack& stack, const std::string& col
       looked.everything = true;
       return looked;
     }
+    if (cursors.comes_again(cursor))
+      return fail(ErrorCode::protocol, "the list of " + collection + " does not end: a cursor was repeated");
   }
   return looked;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/command_context.h"
+#include "base/cancel.h"
 #include "base/result.h"
 #include "model/records.h"
 #include "runtime/client_stack.h"
@@ -18,8 +19,9 @@ namespace playfs::app {
 /// How much of a collection was read.
 struct LookedAt {
   std::size_t records = 0;
-  bool everything = false;  ///< its oldest record, too
-  std::string since;        ///< when the oldest record read was created; empty if there was none
+  std::size_t unreadable = 0;  ///< entries of the list that are no records
+  bool everything = false;     ///< its oldest record, too
+  std::string since;           ///< when the oldest record read was created; empty if there was none
 };
 
 /// The most requests that one list may cost.
@@ -27,7 +29,7 @@ inline constexpr std::size_t kMostPages = 20;
 
 /// Reads records newest first, by at most `pages` requests, until `take` returns false.
 Result<LookedAt> read_newest(runtime::ClientStack& stack, const std::string& collection, std::size_t pages,
-                             const std::function<bool(const Record&)>& take);
+                             const std::function<bool(const Record&)>& take, const CancelToken& cancel = {});
 
 std::string text_of_field(const Record& record, const std::string& name);
 

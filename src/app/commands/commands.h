@@ -231,6 +231,12 @@ struct CacheArguments {
 };
 Result<ExitCode> cache_care(CommandContext& context, const CacheArguments& arguments);
 
+struct FsckArguments {
+  std::string project;  ///< its id or name
+  bool uses_cache = true;
+};
+Result<ExitCode> fsck(CommandContext& context, const FsckArguments& arguments);
+
 struct DoctorArguments {
   bool repair = false;  ///< false: only checks
 };
