@@ -7,6 +7,7 @@
 
 #include "app/command_registry.h"
 #include "app/commands/commands.h"
+#include "app/commands/skill.h"
 #include "app/manual.h"
 #include "app/mistyped_command.h"
 
@@ -68,6 +69,14 @@ bool rewrite_mount_helper(std::vector<std::string>& argv) {
   return true;
 }
 
+/// Rewrites `playfs help COMMAND` into `playfs COMMAND --help`, unless it asks for the guide.
+void rewrite_help(std::vector<std::string>& argv) {
+  if (argv.size() < 2 || argv[1] != "help") return;
+  if (argv.size() > 2 && (argv[2] == kGuideTopic || argv[2].starts_with('-'))) return;
+  argv.erase(argv.begin() + 1);
+  argv.emplace_back("--help");
+}
+
 /// Prints operands as man pages do: by name only.
 class Formatter final : public CLI::Formatter {
  public:
@@ -89,9 +98,10 @@ class Parser {
     app_.require_subcommand(0, 1);
     app_.set_version_flag("--version", "playfs " PLAYFS_VERSION);
     app_.footer(kExitCodes);
-    app_.add_option("--generate", generate_, "Print the bash completion, or the man page's section on commands")
-        ->type_name("bash|man")
-        ->check(CLI::IsMember({"bash", "man"}));
+    app_.add_option("--generate", generate_,
+                    "Print the bash completion, the man page's section on commands, or the skill for agents")
+        ->type_name("bash|man|skill")
+        ->check(CLI::IsMember({"bash", "man", "skill"}));
     add_mounting_commands(registry_);
     add_work_tree();
     add_projects();
@@ -99,10 +109,12 @@ class Parser {
     add_conversation_commands(registry_);
     add_identity_commands(registry_);
     add_care();
+    add_help();
   }
 
   std::variant<Invocation, Help, UsageError> parse(std::vector<std::string> argv) {
     bool helper = rewrite_mount_helper(argv);
+    rewrite_help(argv);
     bool wants_json = std::find(argv.begin(), argv.end(), "--json") != argv.end();
     std::vector<std::string> reversed(argv.rbegin(), argv.empty() ? argv.rend() : argv.rend() - 1);
     try {
@@ -110,6 +122,8 @@ class Parser {
     } catch (const CLI::CallForVersion& version) {
       return Help{std::string(version.what()) + "\n"};
     } catch (const CLI::CallForHelp&) {
+      // CLI11 explains everything if it does not know the command.
+      if (auto meant = mistyped_command(app_, argv)) return UsageError{wants_json, *std::move(meant)};
       return Help{app_.help()};
     } catch (const CLI::ParseError& error) {
       Error usage{ErrorCode::invalid_argument, error.what(), help_command()};
@@ -118,6 +132,7 @@ class Parser {
     }
     if (generate_ == "man") return Help{manual_of(commands(), options_of(app_))};
     if (generate_ == "bash") return Help{completion_of(commands(), options_of(app_))};
+    if (generate_ == "skill") return Help{skill_text()};
     Invocation& invocation = registry_.invocation();
     if (!invocation.action) return Help{kOverview, ExitCode::usage};
     invocation.mount_helper = helper;
@@ -413,6 +428,14 @@ class Parser {
             "  playfs doctor --repair   repair it; nothing is deleted: what cannot be used moves to lost+found",
             doctor, d)
         ->add_flag("--repair", d->repair, "Repair what can be repaired without losing anything");
+  }
+
+  void add_help() {
+    std::shared_ptr<HelpArguments> h;
+    command("help", "Show what a command does, or the guide for agents",
+            "  playfs help commit\n  playfs help agents     the same text as README.md at the top of a mount", help, h)
+        ->add_option("TOPIC", h->topic, "A command, or agents")
+        ->required();
   }
 
   CLI::App app_{"playfs shows the Agent Playground as a directory."};

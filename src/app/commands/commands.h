@@ -231,6 +231,11 @@ struct CacheArguments {
 };
 Result<ExitCode> cache_care(CommandContext& context, const CacheArguments& arguments);
 
+struct HelpArguments {
+  std::string topic;
+};
+Result<ExitCode> help(CommandContext& context, const HelpArguments& arguments);
+
 struct FsckArguments {
   std::string project;  ///< its id or name
   bool uses_cache = true;

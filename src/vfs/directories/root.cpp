@@ -6,10 +6,10 @@
 #include "vfs/directories/maildir.h"
 #include "vfs/directories/own_files.h"
 #include "vfs/directories/projects.h"
-#include "vfs/directories/readme.h"
 #include "vfs/directories/records.h"
 #include "vfs/directories/threads.h"
 #include "vfs/directories/tree_root.h"
+#include "vfs/guide_text.h"
 #include "vfs/mount.h"
 
 namespace playfs::vfs {
@@ -35,7 +35,7 @@ Attempt<ListedNames> RootDirectory::names(const OperationPtr&) {
 }
 
 Attempt<LookupResult> RootDirectory::child(const OperationPtr& op, const std::string& name) {
-  if (name == "README.md") return snapshot(op, name, std::string(kReadme), mount().started(), kEndless);
+  if (name == "README.md") return snapshot(op, name, std::string(kGuide), mount().started(), kEndless);
   if (name == kOwnDirectory) return directory<OwnDirectory>(op, name);
   if (name == "projects") return directory<ProjectsDirectory>(op, name);
   if (name == "threads") return directory<ThreadsDirectory>(op, name);
