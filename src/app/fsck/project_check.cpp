@@ -192,14 +192,19 @@ void ProjectCheck::check_links() {
                  kNothingToDo});
 }
 
+/// The command that names a head again: `newest`, if there is any revision.
+std::string ProjectCheck::head_repair(const RevisionId& newest) const {
+  if (newest.empty()) return "publish a revision: playfs import DIR --project " + shell_word(project_.id.text());
+  JsonObject change;
+  change.append("latest_revision", newest.text());
+  return "playfs api PATCH " + shell_word("/projects/" + project_.id.text()) + " -d " +
+         shell_word(wire::to_text(Json(std::move(change))));
+}
+
 void ProjectCheck::check_head() {
   const RevisionId& head = project_.latest_revision;
   const auto branches = graph_.beside(head);
-  const std::string newest = branches.empty() ? std::string() : branches.front().tip.text();
-  const std::string repair = newest.empty()
-                                 ? "publish a revision: playfs import DIR --project " + shell_word(project_.id.text())
-                                 : "playfs api PATCH " + shell_word("/projects/" + project_.id.text()) + " -d " +
-                                       shell_word(wire::to_text(Json(JsonObject{{"latest_revision", newest}})));
+  const std::string repair = head_repair(branches.empty() ? RevisionId() : branches.front().tip);
   if (head.empty() && graph_.size() > 0)
     faults_.add({}, "",
                 {Severity::damage, "missing_head", "the project has revisions, but names none as its latest", repair});

@@ -51,6 +51,7 @@ class ProjectCheck {
   Status look_for(const std::vector<RevisionId>& others);
   [[nodiscard]] Result<Absence> absence_of(const Result<Record>& answer) const;
   void check_links();
+  [[nodiscard]] std::string head_repair(const RevisionId& newest) const;
   void check_head();
 
   runtime::ClientStack& stack_;
