@@ -232,16 +232,19 @@ class Run(Claims):
         site = self.site(site)
         if site and self.messages:
             thread, message = self.messages[message % len(self.messages)]
-            before = self.mentioned.get(message, [])
-            if agent in before or ('messages', message, 'mentions') in self.in_change or self.authors[message] == agent:
+            before, key = self.mentioned.get(message, []), ('messages', message, 'mentions')
+            # An edit that withdraws a mention is no step: what was for somebody stays in that inbox.
+            is_open = key in self.in_change or (key in self.values and self.values[key].perhaps)
+            if agent in before or is_open or self.authors[message] == agent:
                 return
 
             def done(is_certain):
                 self.marks[agent]['inbox', message] = 'new' if is_certain else None
                 self.named.add((agent, message))
+                if is_certain:
+                    self.mentioned[message] = [*before, agent]
 
-            self.change(site, f'threads/{thread}/messages/{message}.json', ('messages', message, 'mentions'),
-                        [*before, agent], before, done)
+            self.change(site, f'threads/{thread}/messages/{message}.json', key, [*before, agent], before, done)
 
     def do_title(self, site, thread, number):
         if site := self.site(site):
