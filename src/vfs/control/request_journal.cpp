@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "vfs/control/journal_entry.h"
+#include "vfs/control/request_text.h"
 #include "vfs/control/unsent_text.h"
 
 namespace playfs::vfs {

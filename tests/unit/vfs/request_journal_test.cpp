@@ -327,7 +327,8 @@ TEST_F(RequestJournalTest, WhatADiskHasChangedIsNotSent) {
     ASSERT_NE(at, text.npos) << part;
     for (const std::size_t bit : {1U, 2U}) {
       std::string changed = text;
-      changed[at + std::string_view(part).size() - 1] ^= static_cast<char>(bit);
+      char& flipped = changed[at + std::string_view(part).size() - 1];
+      flipped = static_cast<char>(flipped ^ bit);
       std::ofstream(file_of(request.name)) << changed;
       EXPECT_THAT(examine_journal(file_of("")).damaged, SizeIs(1)) << part;
     }
