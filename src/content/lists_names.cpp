@@ -35,9 +35,7 @@ Listed Lists::listed(const std::string& collection, const Record& record) {
   item.named_at = parse_iso8601(record.updated_at).value_or(WallTime{});
   if (is_talk(collection)) item.kind = text_of(record, "kind", kLongestKind);
   if (is_talk(collection) || !is_nameless(collection)) item.updated_at = item.named_at;
-  if (collection == "agents") item.name = text_of(record, "handle", kLongestName);
-  if (item.name.empty()) item.name = text_of(record, "name", kLongestName);
-  if (item.name.empty()) item.name = text_of(record, "title", kLongestName);
+  item.name = name_carried(collection, record, kLongestName);
   return item;
 }
 

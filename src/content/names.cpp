@@ -12,6 +12,15 @@ WallTime just_after(WallTime time) { return {time.nanoseconds + (time.nanosecond
 
 }  // namespace
 
+std::string name_carried(const std::string& collection, const Record& record, std::size_t most) {
+  for (const char* field : {collection == "agents" ? "handle" : "name", "name", "title"}) {
+    const Json* value = record.fields.find(field);
+    const std::string* text = value ? value->string() : nullptr;
+    if (text && !text->empty() && text->size() <= most) return *text;
+  }
+  return {};
+}
+
 bool goes_before(const Listed& one, const Listed& other) {
   return std::tie(one.named_at, one.created_at, one.id) < std::tie(other.named_at, other.created_at, other.id);
 }

@@ -25,6 +25,10 @@
 
 namespace playfs::content {
 
+/// What a record is called: an agent's handle, a name, or a title; empty if it has none of at most `most` bytes.
+[[nodiscard]] std::string name_carried(const std::string& collection, const Record& record,
+                                       std::size_t most = std::string::npos);
+
 /// Whether `one` rather than `other` owns a name that both carry.
 [[nodiscard]] bool goes_before(const Listed& one, const Listed& other);
 

@@ -21,9 +21,9 @@ Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::ch
 /// for `longer`, for whoever waits for the result elsewhere by then.
 Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milliseconds patience,
                         std::chrono::milliseconds longer, std::string fact, Fetch fetch);
-/// Who has just closed `new` or `reply` finds what he wrote: waits until this mount's own requests for records of the
-/// collection (those that belong to `owner`, if given) have an answer. Not for long, and no longer than a moment from
-/// their close: without an answer, the operation shows what is here.
+/// Waits until this mount's own requests that create records of the collection (those that belong to `owner`, if given)
+/// have an answer, so that a program finds what it wrote to `new` or `reply` just before. Waits until two seconds after
+/// their close at most; then the operation shows what is known.
 Attempt<void> own_requests_answered(Mount& mount, const OperationPtr& op, const std::string& collection,
                                     const std::string* owner);
 /// Local work that may block on the disk; runs on threads of its own, so nothing else waits with it.

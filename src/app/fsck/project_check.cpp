@@ -192,7 +192,6 @@ void ProjectCheck::check_links() {
                  kNothingToDo});
 }
 
-/// The command that names a head again: `newest`, if there is any revision.
 std::string ProjectCheck::head_repair(const RevisionId& newest) const {
   if (newest.empty()) return "publish a revision: playfs import DIR --project " + shell_word(project_.id.text());
   JsonObject change;

@@ -51,6 +51,7 @@ class ProjectCheck {
   Status look_for(const std::vector<RevisionId>& others);
   [[nodiscard]] Result<Absence> absence_of(const Result<Record>& answer) const;
   void check_links();
+  /// The command that gives the project a head again: `newest`, or a new revision if `newest` is empty.
   [[nodiscard]] std::string head_repair(const RevisionId& newest) const;
   void check_head();
 

@@ -2,18 +2,11 @@
 
 #include <algorithm>
 
-#include "vfs/control/control_text.h"
+#include "content/names.h"
 #include "vfs/mount.h"
 
 namespace playfs::vfs {
 namespace {
-
-/// As lists have it (content/lists.h).
-std::string name_of(const std::string& collection, const Record& record) {
-  for (const char* field : {collection == "agents" ? "handle" : "name", "name", "title"})
-    if (std::string name = text_field(record.fields, field); !name.empty()) return name;
-  return {};
-}
 
 Status check_is_same(const std::string& now, const std::string& name, const std::string& id, const std::string& by_id) {
   if (now == name) return {};
@@ -36,7 +29,7 @@ Async<Record> current_record(Mount& mount, std::string collection, std::string i
 
 Status check_name(const std::string& collection, const Record& record, const std::string& name,
                   const std::string& by_id) {
-  return check_is_same(name_of(collection, record), name, record.id, by_id);
+  return check_is_same(content::name_carried(collection, record), name, record.id, by_id);
 }
 
 Async<void> check_thread_is_called(Mount& mount, OperationPtr, std::string thread, std::string name) {

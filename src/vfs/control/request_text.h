@@ -38,7 +38,7 @@ struct Request {
   /// Whether the file shows a record and accepts a JSON object with changes to it. The first write to the file gives
   /// its name to a new node, so that the next open finds the record, not the text.
   bool is_for_record = false;
-  /// The collection of the record that it creates, and whom that belongs to there: a message's thread.
+  /// The collection of the record that it creates, and what the record belongs to: for a message, its thread.
   std::string creates = {}, owner = {};
 };
 
@@ -80,7 +80,7 @@ class RequestText {
   /// 0 until it is started.
   [[nodiscard]] std::int64_t order() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::chrono::steady_clock::time_point started() const PLAYFS_EXCLUDES(mutex_);
-  /// The service has answered; the kernel may have to be told yet. So it is once it is done, too.
+  /// The service has answered; the kernel may still have to be told. finish() implies it.
   void set_answered() PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool is_answered() const PLAYFS_EXCLUDES(mutex_);
   /// Whether its writes return before its outcome. So it is with all but a complete JSON object: its last write
