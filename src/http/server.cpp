@@ -43,7 +43,9 @@ unsigned default_page_threads() { return std::max(1u, std::thread::hardware_conc
 /// progress every 32 KB rather than every few megabytes.
 constexpr int kMostUnsent = 64 * 1024;
 
-constexpr int kAcceptedAtOnce = 32;
+/// Between two rounds of the other connections' events. The kernel's queue of new connections holds 4,096: attackers who
+/// keep it full delay each newcomer by as many rounds as it takes to empty it.
+constexpr int kAcceptedAtOnce = 256;
 
 bool is_reading(std::string_view method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
 
@@ -95,6 +97,9 @@ Status Server::Core::listen() {
   if (!error) acceptor_.bind(wanted, error);
   if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
   if (!error) acceptor_.non_blocking(true, error);
+  // Connections inherit both: two calls less for each.
+  if (!error) acceptor_.set_option(tcp::no_delay(true), error);
+  if (!error) setsockopt(acceptor_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
   if (!error) local_ = acceptor_.local_endpoint(error);
   if (error) return fail(error_from_boost(error, what));
   return {};
@@ -116,7 +121,7 @@ void Server::Core::run() {
 }
 
 void Server::Core::accept() {
-  acceptor_.async_accept([this](error_code error, tcp::socket socket) {
+  acceptor_.async_accept(newcomer_, [this](error_code error, tcp::socket socket) {
     if (stopping_) return;
     if (error == asio::error::operation_aborted) return;
     if (error) {
@@ -134,10 +139,9 @@ void Server::Core::accept() {
       return;
     }
     take(std::move(socket));
-    // Accepting one at a time would make newcomers wait for a full round of the other connections' events.
-    for (int i = 0; i < kAcceptedAtOnce; ++i) {
+    for (int i = 1; i < kAcceptedAtOnce; ++i) {
       tcp::socket another(io_);
-      if (acceptor_.accept(another, error)) break;
+      if (acceptor_.accept(another, newcomer_, error)) break;
       take(std::move(another));
     }
     accept();
@@ -145,13 +149,9 @@ void Server::Core::accept() {
 }
 
 void Server::Core::take(tcp::socket socket) {
-  error_code error;
-  socket.set_option(tcp::no_delay(true), error);
-  setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
-  auto peer = socket.remote_endpoint(error);
   // Without room the connection is closed at once, which a client sees as a refusal and retries.
-  if (!error && (session_count_ < options_.connection_limit || make_room()))
-    std::make_shared<Session>(shared_from_this(), std::move(socket), text_of(peer.address()))->wait_for_request();
+  if (session_count_ < options_.connection_limit || make_room())
+    std::make_shared<Session>(shared_from_this(), std::move(socket), text_of(newcomer_.address()))->wait_for_request();
 }
 
 Server::Core::Sessions::iterator Server::Core::add(Session* session, const std::string& client) {

@@ -62,6 +62,7 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   using Sessions = std::list<Session*>;
 
   void accept();
+  /// Serves a connection from `newcomer_`.
   void take(tcp::socket socket);
   void begin_stop();
   Sessions::iterator add(Session* session, const std::string& client);
@@ -84,6 +85,7 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   asio::io_context io_;
   tcp::acceptor acceptor_;
   tcp::endpoint local_;
+  tcp::endpoint newcomer_;  ///< the peer of the connection accepted last
   asio::steady_timer pause_;
   asio::steady_timer stop_timer_;
   FairPool reads_;

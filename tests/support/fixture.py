@@ -143,7 +143,10 @@ class Mount:
         self.process.wait(COMMAND_LIMIT)
 
     def unmount(self):
-        self.case.command('fusermount3', '-u', str(self.directory))
+        # It is busy while another test's `playfs doctor` looks at it.
+        command = ['fusermount3', '-u', str(self.directory)]
+        self.case.eventually(lambda: subprocess.run(command, capture_output=True, timeout=COMMAND_LIMIT).returncode == 0,
+                             f'{self.directory} is unmounted')
         self.process.wait(COMMAND_LIMIT)
 
     def end(self):
