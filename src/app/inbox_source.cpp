@@ -119,7 +119,7 @@ class InboxOfMount final : public InboxSource {
 class InboxOfSite final : public InboxSource {
  public:
   InboxOfSite(OpenStack stack, const std::string& agent, const std::string& state)
-      : stack_(std::move(stack)), inbox_(stack_->site(), agent, state), marks_(state, agent) {}
+      : stack_(std::move(stack)), inbox_(stack_->site(), stack_->clock(), agent, state), marks_(state, agent) {}
 
   Result<std::vector<Entry>> entries(bool all, Time by) override {
     asked_at_ = stack_->clock().steady();

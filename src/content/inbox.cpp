@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cache/checksum.h"
 #include "content/inbox_marks.h"
 #include "content/record_line.h"
 #include "model/mentions.h"
@@ -19,13 +20,16 @@ constexpr std::size_t kAtOnce = 256;
 constexpr std::size_t kMostStrays = 100;
 /// Records that left the lists are forgotten once there are more than this.
 constexpr std::size_t kSpare = 10'000;
+/// How soon to ask again for a record that the service did not have. Each time it is doubled, at most so often.
+constexpr std::chrono::seconds kAskAgain{1};
+constexpr std::uint8_t kMostDoubled = 12;
 
 /// What the inbox needs of a record: the fields that decide whom it is for, and its line.
 Reduced seen_by_inbox(Record record) {
   std::string line = record_line(record, "new/ and seen/");
   Record kept{
       std::move(record.id), std::move(record.created_at), std::move(record.updated_at), std::move(record.status), {}};
-  for (const char* name : {"agent", "thread", "parent", "mentions", "owner_reply"})
+  for (const char* name : {"agent", "thread", "parent", "mentions", "state", "owner_reply"})
     if (const Json* value = record.fields.find(name)) kept.fields.set(name, *value);
   const Json* body = record.fields.find("body");
   if (body && body->string() && !kept.fields.find("mentions")) {
@@ -45,8 +49,9 @@ std::string text_in(const Record& record, std::string_view name) {
 
 }  // namespace
 
-Inbox::Inbox(Site& site, std::string me, const std::string& directory)
+Inbox::Inbox(Site& site, const Clock& clock, std::string me, const std::string& directory)
     : site_(site),
+      clock_(clock),
       me_(std::move(me)),
       directory_(directory),
       path_(directory + "/" + InboxMarks::file_name(me_) + ".index") {}
@@ -59,32 +64,23 @@ const char* Inbox::name_of(Collection collection) {
 bool Inbox::has_taken(const Lists& lists) const {
   if (me_.empty()) return true;
   MutexLock lock(mutex_);
-  return is_loaded_ && taken_ == lists;
+  return is_loaded_ && taken_ == lists && clock_.steady() < ask_again_;
 }
 
-bool Inbox::is_mine(Collection collection, const std::string& id) const {
+Inbox::Looked Inbox::looked_at(Collection collection, const std::string& id) const {
   auto found = looked_[collection].find(id);
-  return found != looked_[collection].end() && found->second.is_mine;
+  return found != looked_[collection].end() ? found->second : Looked();
 }
 
 bool Inbox::is_known(const RecordName& record) const {
   const auto& [collection, id] = record;
-  return looked_[collection].contains(id) || (collection == messages && waits_.contains(id));
+  return looked_at(collection, id).has_author || (collection == messages && waits_.contains(id));
 }
 
 void Inbox::has_looked(Collection collection, const std::string& id, Looked looked) {
   looked_[collection][id] = looked;
   if (collection == messages) waits_.erase(id);
   if (looked.is_hidden || looked.is_gone) lines_.replace(line_of(collection, id), "");
-}
-
-void Inbox::has_hidden(const Work& work) {
-  Looked looked;
-  if (auto before = looked_[work.in].find(work.item->id); before != looked_[work.in].end()) looked = before->second;
-  looked.updated = work.item->updated_at.nanoseconds;
-  looked.is_hidden = true;
-  looked.is_gone = false;
-  has_looked(work.in, work.item->id, looked);
 }
 
 bool Inbox::is_shown(const Entry& entry) const {
@@ -96,6 +92,10 @@ bool Inbox::is_shown(const Entry& entry) const {
 std::vector<Inbox::Missing> Inbox::take(const Lists& lists, const CancelToken& cancel) {
   if (has_taken(lists)) return {};
   load();
+  {
+    MutexLock lock(mutex_);
+    ask_again_ = SteadyTime::max();  // work_of() finds it
+  }
   Round round{cancel};
   std::vector<Work> of_threads = work_of(threads, lists.threads), work = work_of(messages, lists.messages),
                     of_mail = work_of(mail, lists.mail);
@@ -113,7 +113,9 @@ std::vector<Inbox::Missing> Inbox::take(const Lists& lists, const CancelToken& c
   forget_others(lists);
   for (const Collection collection : {messages, mail}) look_for_lost(collection);
   MutexLock lock(mutex_);
+  ++version_;
   if (is_done && round.missing.empty()) taken_ = lists;
+  else ask_again_ = SteadyTime();
   return std::move(round.missing);
 }
 
@@ -128,8 +130,9 @@ std::vector<Inbox::Work> Inbox::ready_of(const std::vector<Work>& work) const {
   return ready;
 }
 
-bool Inbox::is_awaited(const RecordName& record, Round& round) {
-  if (round.to_look_at[record.first].contains(record.second)) return true;
+bool Inbox::is_awaited(const RecordName& record, Round& round) const {
+  const auto& [collection, id] = record;
+  if (round.to_look_at[collection].contains(id) || looked_[collection].contains(id)) return true;
   if (round.strays == kMostStrays) return false;
   ++round.strays;
   return true;
@@ -143,14 +146,21 @@ bool Inbox::is_waiting(const Work& work, Round& round) const {
   return !is_known(wait->second.for_record) && is_awaited(wait->second.for_record, round);
 }
 
-std::vector<Inbox::Work> Inbox::work_of(Collection collection, const ListPtr& list) const {
+std::vector<Inbox::Work> Inbox::work_of(Collection collection, const ListPtr& list) {
   std::vector<Work> work;
   if (!list) return work;
+  const SteadyTime now = clock_.steady();
   MutexLock lock(mutex_);
   const auto& looked = looked_[collection];
   for (auto item = list->rbegin(); item != list->rend(); ++item) {
     auto found = looked.find(item->id);
-    if (found != looked.end() && found->second.updated == item->updated_at.nanoseconds) continue;
+    if (found != looked.end() && found->second.updated == item->updated_at.nanoseconds) {
+      if (!found->second.is_gone) continue;
+      if (found->second.ask_again > now) {
+        ask_again_ = std::min(ask_again_, found->second.ask_again);
+        continue;
+      }
+    }
     const bool is_change = found != looked.end() || collection == mail;
     const std::int64_t created = item->created_at.nanoseconds;
     work.push_back({collection, &*item, is_change ? std::max(created, item->updated_at.nanoseconds) : created});
@@ -173,7 +183,9 @@ bool Inbox::look_at(const std::vector<Work>& work, Round& round) {
     MutexLock lock(mutex_);
     for (const auto& [which, part] : parts) {
       if (part) apply(*which, part->record, round);
-      else has_looked(which->in, which->item->id, {which->item->updated_at.nanoseconds, false, false, true});
+      else
+        has_looked(which->in, which->item->id,
+                   {.updated = which->item->updated_at.nanoseconds, .has_author = true, .is_gone = true});
     }
     unsaved_ += parts.size();
   }
@@ -181,19 +193,38 @@ bool Inbox::look_at(const std::vector<Work>& work, Round& round) {
 }
 
 void Inbox::apply(const Work& work, const Record& record, Round& round) {
-  if (is_hidden(record)) return has_hidden(work);
-  lines_.replace(line_of(work.in, work.item->id), text_in(record, kLine));
+  const std::string& id = work.item->id;
+  const std::int64_t updated = work.item->updated_at.nanoseconds;
+  if (is_hidden(record)) {
+    Looked looked = looked_at(work.in, id);
+    looked.updated = updated;
+    looked.is_hidden = true;
+    looked.is_gone = false;
+    return has_looked(work.in, id, looked);
+  }
+  lines_.replace(line_of(work.in, id), text_in(record, kLine));
   if (work.in == messages) return apply_message(work, record, round);
-  has_looked(work.in, work.item->id, {work.item->updated_at.nanoseconds, is_by(record, me_)});
-  // Only the steward can change mail, so each change of an answered mail is new to its author.
-  if (work.in == mail) add(work, mail_for(record, me_), record, true);
+  if (work.in == mail) return apply_mail(work, record);
+  has_looked(work.in, id, {.updated = updated, .has_author = true, .is_mine = is_by(record, me_)});
+}
+
+void Inbox::apply_mail(const Work& work, const Record& record) {
+  const std::string& id = work.item->id;
+  const std::int64_t answer = cache::checksum_of_row({text_in(record, "state"), text_in(record, "owner_reply")});
+  const bool is_other = looked_at(mail, id).answer != answer;
+  has_looked(mail, id,
+             {.updated = work.item->updated_at.nanoseconds,
+              .has_author = true,
+              .is_mine = is_by(record, me_),
+              .answer = answer});
+  add(work, mail_for(record, me_), record, is_other);
 }
 
 void Inbox::apply_message(const Work& work, const Record& message, Round& round) {
   const std::string& id = work.item->id;
   const RecordName thread{threads, text_in(message, "thread")}, parent{messages, text_in(message, "parent")};
-  const bool answers_mine = is_mine(messages, parent.second);
-  const ForMe why = message_for(message, me_, answers_mine, is_mine(threads, thread.second));
+  const bool answers_mine = looked_at(messages, parent.second).is_mine;
+  const ForMe why = message_for(message, me_, answers_mine, looked_at(threads, thread.second).is_mine);
   const bool by_me = is_by(message, me_);
   if (why == ForMe::no && !by_me) {
     for (const RecordName* each : {&parent, &thread}) {
@@ -203,9 +234,12 @@ void Inbox::apply_message(const Work& work, const Record& message, Round& round)
       return;
     }
   }
-  const auto before = looked_[messages].find(id);
-  const bool mentioned_me = before != looked_[messages].end() && before->second.mentions_me;
-  has_looked(messages, id, {work.item->updated_at.nanoseconds, by_me, why == ForMe::mention});
+  const bool mentioned_me = looked_at(messages, id).mentions_me;
+  has_looked(messages, id,
+             {.updated = work.item->updated_at.nanoseconds,
+              .has_author = true,
+              .is_mine = by_me,
+              .mentions_me = why == ForMe::mention});
   add(work, why, message, why == ForMe::mention && !mentioned_me);
 }
 
@@ -238,10 +272,19 @@ void Inbox::add_entry(Entry entry) {
 }
 
 void Inbox::is_gone(const Missing& record) {
+  const SteadyTime now = clock_.steady();
   MutexLock lock(mutex_);
-  for (const Collection collection : {messages, threads, mail})
-    if (record.collection == name_of(collection))
-      has_looked(collection, record.id, {record.updated.nanoseconds, false, false, true});
+  ++version_;
+  for (const Collection collection : {messages, threads, mail}) {
+    if (record.collection != name_of(collection)) continue;
+    Looked looked = looked_at(collection, record.id);
+    looked.updated = record.updated.nanoseconds;
+    looked.is_gone = true;
+    looked.ask_again = now + kAskAgain * (1 << looked.times_gone);
+    if (looked.times_gone < kMostDoubled) ++looked.times_gone;
+    ask_again_ = std::min(ask_again_, looked.ask_again);
+    has_looked(collection, record.id, looked);
+  }
 }
 
 void Inbox::forget_others(const Lists& lists) {
@@ -306,6 +349,11 @@ void Inbox::load() {
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) lines_.append(line->first, std::move(line->second));
   for (const auto& [position, entry] : entries_)
     if (!is_shown(entry)) lines_.replace(line_of(collection_of(entry), entry.id), "");
+}
+
+std::uint64_t Inbox::version() const {
+  MutexLock lock(mutex_);
+  return version_;
 }
 
 std::vector<Inbox::Entry> Inbox::entries() const {

@@ -3,8 +3,9 @@
 //
 // take() examines each version of a record once; the text came with the list. Its findings are kept in a file, so that
 // the next process need not examine the records again. An edit changes the text of an entry, which stays where it is;
-// an entry that is hidden, or that the service has lost, is not shown, but comes back as it was. Memory is bounded,
-// whatever strangers post: only the newest entries are kept, and only the newest bytes of their lines.
+// an entry that is hidden, or that the service has lost, is not shown, but comes back as it was. A message waits until
+// the authors of its thread and parent are known, also while these are hidden or lost. Memory is bounded, whatever
+// strangers post: only the newest entries are kept, and only the newest bytes of their lines.
 //
 // Thread-safe; take() and save() do local I/O.
 #pragma once
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "content/inbox_lines.h"
 #include "content/site.h"
@@ -50,8 +52,9 @@ class Inbox {
     WallTime updated;
   };
 
-  /// `directory`: where the file is kept, as for InboxMarks. Nothing is for an empty `me`. `site` outlives it.
-  Inbox(Site& site, std::string me, const std::string& directory);
+  /// `directory`: where the file is kept, as for InboxMarks. Nothing is for an empty `me`. `site` and `clock` outlive
+  /// it.
+  Inbox(Site& site, const Clock& clock, std::string me, const std::string& directory);
 
   [[nodiscard]] const std::string& me() const { return me_; }
   /// Whether take() would find nothing to look at.
@@ -59,7 +62,8 @@ class Inbox {
   /// Examines what is new or changed. Returns the records whose text is not stored locally: request them
   /// (Site::record_text), and call it again. REQUIRES: one call at a time.
   std::vector<Missing> take(const Lists& lists, const CancelToken& cancel) PLAYFS_EXCLUDES(mutex_);
-  /// The service does not have this record, so that take() does not ask for it again.
+  /// The service did not have this record. A single answer may be wrong, so take() asks for it again: after a second,
+  /// and then twice as late each time, up to about an hour.
   void is_gone(const Missing& record) PLAYFS_EXCLUDES(mutex_);
   /// Whether so much was examined since the last save() that it is time for another.
   [[nodiscard]] bool is_to_be_saved() const PLAYFS_EXCLUDES(mutex_);
@@ -70,6 +74,8 @@ class Inbox {
   /// brings the entry back would be taken for the version that was marked.
   [[nodiscard]] Status save_before_mark() PLAYFS_EXCLUDES(mutex_);
 
+  /// Another one whenever entries() may have changed.
+  [[nodiscard]] std::uint64_t version() const PLAYFS_EXCLUDES(mutex_);
   /// Oldest first, without what is hidden or lost.
   [[nodiscard]] std::vector<Entry> entries() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::optional<Entry> find(const std::string& id) const PLAYFS_EXCLUDES(mutex_);
@@ -86,13 +92,18 @@ class Inbox {
 
  private:
   enum Collection : std::size_t { messages, threads, mail };
-  /// One version of a record that was examined.
+  /// One version of a record that was examined. While it is hidden or gone, the rest is as of the last one that was
+  /// shown.
   struct Looked {
     std::int64_t updated = 0;
+    bool has_author = false;  ///< one was shown, so that `is_mine` is known
     bool is_mine = false;
     bool mentions_me = false;
-    bool is_gone = false;  ///< nothing is known of it
     bool is_hidden = false;
+    bool is_gone = false;
+    std::uint8_t times_gone = 0;               ///< in succession
+    SteadyTime ask_again = SteadyTime::max();  ///< if it is gone
+    std::int64_t answer = 0;                   ///< checksum of the steward's answer to a mail
   };
   struct Work {
     Collection in;
@@ -129,24 +140,27 @@ class Inbox {
   /// What the file has; nothing, if there is none, or it is damaged or another agent's.
   [[nodiscard]] Result<Saved> read_saved() const;
   [[nodiscard]] Saved parsed(std::string_view text) const;
+  /// A record's line: what is known of it, and back.
+  [[nodiscard]] static Looked looked_of(std::int64_t updated, std::string_view flags);
+  [[nodiscard]] static std::string flags_of(const Looked& looked);
   [[nodiscard]] std::string text_of(const Saved& saved) const;
   /// Adds to `saved` what it lacks, or has only in an earlier version.
   void merge_into(Saved& saved) const PLAYFS_REQUIRES(mutex_);
   /// What is to be looked at, oldest first.
-  [[nodiscard]] std::vector<Work> work_of(Collection collection, const ListPtr& list) const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] std::vector<Work> work_of(Collection collection, const ListPtr& list) PLAYFS_EXCLUDES(mutex_);
   /// Returns false if it was stopped.
   bool look_at(const std::vector<Work>& work, Round& round) PLAYFS_EXCLUDES(mutex_);
   void apply(const Work& work, const Record& record, Round& round) PLAYFS_REQUIRES(mutex_);
   void apply_message(const Work& work, const Record& message, Round& round) PLAYFS_REQUIRES(mutex_);
+  void apply_mail(const Work& work, const Record& record) PLAYFS_REQUIRES(mutex_);
   void has_looked(Collection collection, const std::string& id, Looked looked) PLAYFS_REQUIRES(mutex_);
-  /// What is known of its earlier versions counts again once it is shown.
-  void has_hidden(const Work& work) PLAYFS_REQUIRES(mutex_);
+  [[nodiscard]] Looked looked_at(Collection collection, const std::string& id) const PLAYFS_REQUIRES(mutex_);
   [[nodiscard]] bool is_shown(const Entry& entry) const PLAYFS_REQUIRES(mutex_);
   /// Finds out which entries of a collection the service has lost.
   void look_for_lost(Collection collection) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool is_known(const RecordName& record) const PLAYFS_REQUIRES(mutex_);
   /// Whether a message may wait for it.
-  [[nodiscard]] static bool is_awaited(const RecordName& record, Round& round);
+  [[nodiscard]] bool is_awaited(const RecordName& record, Round& round) const PLAYFS_REQUIRES(mutex_);
   /// Whether it still waits, so that reading it would be in vain.
   [[nodiscard]] bool is_waiting(const Work& work, Round& round) const PLAYFS_EXCLUDES(mutex_);
   /// The messages among them that no longer need to wait.
@@ -156,14 +170,16 @@ class Inbox {
   void add_entry(Entry entry) PLAYFS_REQUIRES(mutex_);
   /// Forgets records that are no longer listed.
   void forget_others(const Lists& lists) PLAYFS_EXCLUDES(mutex_);
-  [[nodiscard]] bool is_mine(Collection collection, const std::string& id) const PLAYFS_REQUIRES(mutex_);
 
   Site& site_;
+  const Clock& clock_;
   const std::string me_, directory_, path_;
   mutable Mutex mutex_;
   bool is_loaded_ PLAYFS_GUARDED_BY(mutex_) = false;
   Lists taken_ PLAYFS_GUARDED_BY(mutex_);
   LookedAt looked_ PLAYFS_GUARDED_BY(mutex_);
+  SteadyTime ask_again_ PLAYFS_GUARDED_BY(mutex_) = SteadyTime::max();  ///< for the first of those that are gone
+  std::uint64_t version_ PLAYFS_GUARDED_BY(mutex_) = 0;
   std::unordered_map<std::string, Wait> waits_ PLAYFS_GUARDED_BY(mutex_);  ///< of messages, by id
   std::size_t unsaved_ PLAYFS_GUARDED_BY(mutex_) = 0;
   std::map<std::uint64_t, Entry> entries_ PLAYFS_GUARDED_BY(mutex_);  ///< by position

@@ -18,11 +18,13 @@ constexpr std::size_t kSaveAfter = 100;
 /// Records saved of each collection; the next process examines older ones again.
 constexpr std::size_t kMostSaved = 20'000;
 constexpr std::size_t kLongestIndex = 16 << 20;
+/// The flag before a checksum of the steward's answer.
+constexpr char kAnswer = '=';
 
 /// The file's first line. The checksum finds what a disk has damaged: a line that cannot be read would otherwise hide a
 /// record for good, since the rest of the file says that it was looked at.
 std::string header_of(std::string_view me, std::string_view lines) {
-  return "playfs-inbox 2 " + percent_encode(me) + " " + std::to_string(cache::checksum_of_row({lines})) + "\n";
+  return "playfs-inbox 3 " + percent_encode(me) + " " + std::to_string(cache::checksum_of_row({lines})) + "\n";
 }
 
 /// The next word of a line.
@@ -72,6 +74,23 @@ Result<Inbox::Saved> Inbox::read_saved() const {
   return fail(std::move(text).error());
 }
 
+Inbox::Looked Inbox::looked_of(std::int64_t updated, std::string_view flags) {
+  const std::size_t answer = flags.find(kAnswer);
+  return {.updated = updated,
+          .has_author = true,
+          .is_mine = flags.find('m') != flags.npos,
+          .mentions_me = flags.find('@') != flags.npos,
+          .is_hidden = flags.find('h') != flags.npos,
+          .answer = answer == flags.npos ? 0 : number(flags.substr(answer + 1)).value_or(0)};
+}
+
+std::string Inbox::flags_of(const Looked& looked) {
+  std::string flags = std::string(looked.is_mine ? "m" : "-") + (looked.mentions_me ? "@" : "-");
+  if (looked.is_hidden) flags += 'h';
+  if (looked.answer != 0) flags += kAnswer + std::to_string(looked.answer);
+  return flags;
+}
+
 Inbox::Saved Inbox::parsed(std::string_view text) const {
   Saved saved;
   const std::string_view header = text.substr(0, text.find('\n') + 1);  // npos + 1 is 0
@@ -87,9 +106,7 @@ Inbox::Saved Inbox::parsed(std::string_view text) const {
     if (!time || !id) continue;
     for (const Collection collection : {messages, threads, mail}) {
       if (of != name_of(collection)) continue;
-      if (kind == "looked")
-        saved.looked[collection][*id] = {*time, flags.find('m') != flags.npos, flags.find('@') != flags.npos, false,
-                                         flags.find('h') != flags.npos};
+      if (kind == "looked") saved.looked[collection][*id] = looked_of(*time, flags);
       else if (const ForMe why = why_of(flags); kind == "entry" && why != ForMe::no)
         saved.entries.push_back({name_of(collection), *id, {*time}, why, 0});
     }
@@ -107,7 +124,8 @@ void Inbox::merge_into(Saved& saved) const {
        {std::pair(messages, taken_.messages), std::pair(threads, taken_.threads), std::pair(mail, taken_.mail)}) {
     for (std::size_t at = 0; list && at < std::min(list->size(), kMostSaved); ++at) {
       auto found = looked_[collection].find((*list)[at].id);
-      if (found == looked_[collection].end() || found->second.is_gone) continue;
+      // Others may know more of such a record, and the next process looks at it again.
+      if (found == looked_[collection].end() || found->second.is_gone || !found->second.has_author) continue;
       Looked& known = saved.looked[collection].try_emplace(found->first, found->second).first->second;
       if (known.updated <= found->second.updated) known = found->second;
     }
@@ -126,8 +144,7 @@ std::string Inbox::text_of(const Saved& saved) const {
   for (const Collection collection : {messages, threads, mail}) {
     for (const auto& [id, looked] : saved.looked[collection])
       text += std::string("looked ") + name_of(collection) + ' ' + std::to_string(looked.updated) + ' ' +
-              (looked.is_mine ? "m" : "-") + (looked.mentions_me ? "@" : "-") + (looked.is_hidden ? "h" : "") + ' ' +
-              percent_encode(id) + '\n';
+              flags_of(looked) + ' ' + percent_encode(id) + '\n';
   }
   for (const Entry& entry : saved.entries)
     text += "entry " + entry.collection + ' ' + std::to_string(entry.at.nanoseconds) + ' ' +

@@ -50,7 +50,7 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       journal_(std::make_unique<RequestJournal>(options_.state_directory + kJournal, clock, random)),
       resumed_(std::make_unique<ResumedRequests>(*this)),
       works_(std::make_unique<WorkTrees>(*this)),
-      inbox_(site, options_.agent, options_.state_directory + content::kInboxState),
+      inbox_(site, clock, options_.agent, options_.state_directory + content::kInboxState),
       inbox_marks_(options_.state_directory + content::kInboxState, options_.agent),
       reading_(kReadingThreads),
       large_(kReadingThreads),

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import subprocess
 import threading
 import time
@@ -158,6 +159,59 @@ class Contents(Inbox):
         self.hide(marked, '--undo')
         self.eventually(lambda: shown() == (['kept @ann', 'slander @ann', 'insult @ann'], sorted((kept, hidden)), [marked]),
                         'they come back, with the mark')
+
+    def test_what_answers_something_hidden_comes_once_that_is_shown(self):
+        """Nobody can know before whose message or thread it is. Mail comes back with its mark, unless it is answered anew."""
+        talk, mine = self.thread(), self.thread('ann')
+        question = self.message(talk, 'question', agent='ann')
+        mail = self.api.create('domain_mail', agent='ann', kind='question', subject='s', body='May I?')['id']
+        self.steward(mail, owner_reply='You may.', state='answered')
+        self.eventually(lambda: self.names('new') == [mail], 'the answer is there')
+        self.mark(mail)
+        self.ann.unmount()
+        shutil.rmtree(self.home / 'ann/cache')
+        (index,) = (self.home / 'ann/state').rglob('=inbox/*.index')
+        index.unlink()
+        for record in (mine, question):
+            self.hide(record)
+        wanted = sorted((self.message(talk, 'answer', parent=question), self.message(mine, 'in your thread')))
+        self.ann = self.mount(self.proxy.url, options=self.options)
+        self.eventually(lambda: self.names('seen') == [mail], 'what is not hidden')
+        self.hide(mail)
+        last = self.message(talk, '@ann', mentions=['ann'])
+        self.eventually(lambda: (self.names('new'), self.names('seen')) == ([last], []), 'what is not hidden')
+        self.mark(last)  # what is known is saved
+        self.ann.unmount()
+        self.ann = self.mount(self.proxy.url, options=self.options)
+        for record in (mine, question, mail):
+            self.hide(record, '--undo')
+        self.eventually(lambda: (self.names('new'), self.names('seen')) == (wanted, sorted((mail, last))), 'all are there')
+        self.hide(mail)
+        self.eventually(lambda: self.names('seen') == [last], 'it is hidden')
+        self.steward(mail, owner_reply='You may not.')
+        self.hide(mail, '--undo')
+        self.eventually(lambda: (self.names('new'), self.names('seen')) == (sorted((*wanted, mail)), [last]), 'it is new')
+
+    def test_a_record_that_is_not_there_for_once_is_not_lost(self):
+        """A request may reach a replica that lags. The cache has lost the records that must be looked at."""
+        self.ann.unmount()
+        talk = self.thread()
+        own = [self.message(talk, 'x' * 15000, agent='ann') for _ in range(100)]
+        wanted = sorted(self.message(talk, 'y' * 15000, parent=each) for each in own)
+        refused = set()
+
+        def fate(request):
+            if not request.startswith('GET') or '/messages/' not in request or request in refused:
+                return None
+            refused.add(request)
+            return 404, json.dumps({'error': 'no', 'code': 'not_found', 'message': 'no'})
+
+        self.proxy.fate = fate
+        small = self.mount(self.proxy.url, options=(*self.options, 'cache_size=1M'))
+        letters = small.directory / 'maildir/inbox/new'
+        self.eventually(lambda: self.names('new', small) == wanted, 'all are there')
+        self.eventually(lambda: len(os.listdir(letters)) == len(wanted), 'and as letters')
+        self.assertLessEqual(100, len(refused))
 
     def test_watch_does_not_begin_anew_when_a_line_changes(self):
         talk = self.thread()

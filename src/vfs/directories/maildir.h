@@ -121,7 +121,7 @@ class MaildirFolder final : public VirtualDirectory {
   mutable Mutex mutex_;
   FolderIndex index_ PLAYFS_GUARDED_BY(mutex_);
   bool is_known_ PLAYFS_GUARDED_BY(mutex_) = false;
-  bool is_sure_ PLAYFS_GUARDED_BY(mutex_) = false;
+  std::uint64_t inbox_version_ PLAYFS_GUARDED_BY(mutex_) = 0;
   WallTime changed_ PLAYFS_GUARDED_BY(mutex_);
 };
 

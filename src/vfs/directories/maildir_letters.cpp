@@ -35,8 +35,8 @@ void MaildirFolder::tell_left_out() {
 }
 
 FolderLettersPtr MaildirFolder::settle(const FolderIndex::Lists& lists) {
-  // The inbox may not have examined all listed records yet.
-  const bool is_sure = !is_inbox() || mount().inbox().has_taken({lists.messages, lists.threads, lists.mail});
+  // Read first. The inbox examines listed records later, and again.
+  const std::uint64_t version = is_inbox() ? mount().inbox().version() : 0;
   std::vector<content::Inbox::Entry> entries;
   if (is_inbox()) entries = mount().inbox().entries();
   FolderIndex::Change change;
@@ -44,9 +44,9 @@ FolderLettersPtr MaildirFolder::settle(const FolderIndex::Lists& lists) {
   bool is_first = false;
   {
     MutexLock lock(mutex_);
-    if (is_known_ && is_sure_ && index_.lists() == lists) return index_.letters();
+    if (is_known_ && inbox_version_ == version && index_.lists() == lists) return index_.letters();
     is_first = !std::exchange(is_known_, true);
-    is_sure_ = is_sure;
+    inbox_version_ = version;
     change = index_.bring_up(lists, entries);
     now = index_.letters();
   }

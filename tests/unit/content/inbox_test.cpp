@@ -28,7 +28,7 @@ class InboxTest : public SiteTest {
   void again() {
     inbox_.reset();
     restart();
-    inbox_ = std::make_unique<Inbox>(*site_, "ann", directory_ / "inbox");
+    inbox_ = std::make_unique<Inbox>(*site_, clock_, "ann", directory_ / "inbox");
   }
   void say(const std::string& id, const JsonObject& fields) {
     JsonObject message{{"thread", "t"}, {"agent", "bob"}, {"body", "x"}, {"parent", ""}, {"mentions", Json::Array{}}};
@@ -71,7 +71,7 @@ class InboxTest : public SiteTest {
     return text.substr(text.find('\n') + 1);
   }
   void write_index(const std::string& lines) {
-    std::ofstream(index_path()) << "playfs-inbox 2 ann " << cache::checksum_of_row({lines}) << '\n' << lines;
+    std::ofstream(index_path()) << "playfs-inbox 3 ann " << cache::checksum_of_row({lines}) << '\n' << lines;
   }
   std::vector<std::string> ids() {
     std::vector<std::string> ids;
@@ -172,7 +172,7 @@ TEST_F(InboxTest, WhatAnotherProcessHasSavedIsKept) {
   service_.put("threads", "t", {{"agent", "bob"}});
   say("old", {{"mentions", Json::Array{"ann"}}});
   EXPECT_EQ(taken().size(), 1U);
-  Inbox newer(*site_, "ann", directory_ / "inbox");
+  Inbox newer(*site_, clock_, "ann", directory_ / "inbox");
   advance(std::chrono::hours(1));
   say("new", {{"mentions", Json::Array{"ann"}}});
   EXPECT_THAT(newer.take(lists(), {}), IsEmpty());
@@ -244,16 +244,30 @@ TEST_F(InboxTest, WhatTheCacheHasLostIsAskedForOnce) {
   EXPECT_TRUE(inbox_->has_taken(all));
 }
 
-TEST_F(InboxTest, WhatTheServiceDoesNotHaveIsNotAskedForAgain) {
+TEST_F(InboxTest, WhatTheServiceDoesNotHaveIsAskedForLessAndLess) {
   service_.put("threads", "t", {{"agent", "bob"}});
   say("gone", {{"mentions", Json::Array{"ann"}}});
   const Inbox::Lists all = lists();
   records_->forget_record(client_->site(), "messages", "gone");
-  const auto missing = inbox_->take(all, {});
-  ASSERT_EQ(missing.size(), 1U);
-  inbox_->is_gone(missing[0]);
+  std::chrono::seconds wait(1);
+  for (int times = 0; times < 14; ++times) {
+    const auto missing = inbox_->take(all, {});
+    ASSERT_EQ(missing.size(), 1U) << times;
+    EXPECT_FALSE(inbox_->has_taken(all)) << "it is asked for, but nothing has come";
+    inbox_->is_gone(missing[0]);
+    EXPECT_THAT(inbox_->take(all, {}), IsEmpty());
+    EXPECT_TRUE(inbox_->has_taken(all));
+    advance(wait - std::chrono::milliseconds(1));
+    EXPECT_TRUE(inbox_->has_taken(all));
+    advance(std::chrono::milliseconds(1));
+    EXPECT_FALSE(inbox_->has_taken(all)) << times;
+    wait = std::min(wait * 2, std::chrono::seconds(4096));
+  }
+  Answer<RecordTextPtr> answer;
+  site_->record_text("messages", "gone", {}, answer.callback());
+  run();
   EXPECT_THAT(inbox_->take(all, {}), IsEmpty());
-  EXPECT_TRUE(inbox_->has_taken(all));
+  EXPECT_THAT(ids(), ElementsAre("gone"));
 }
 
 TEST_F(InboxTest, StrangersFillNoMemory) {
@@ -341,6 +355,46 @@ TEST_F(InboxTest, WhatIsHiddenIsNotShownUntilItIsShownAgain) {
   EXPECT_THAT(bodies(), ElementsAre("m1", "m2", "m3", "reply"));
 }
 
+TEST_F(InboxTest, AReplyWaitsForAParentThatIsHidden) {
+  for (const auto& [id, agent] : {std::pair("t", "bob"), {"mine", "ann"}})
+    service_.put("threads", id, {{"agent", agent}});
+  say("by me", {{"agent", "ann"}});
+  service_.hide("messages", "by me");
+  service_.hide("threads", "mine");
+  say("reply", {{"parent", "by me"}});
+  say("in mine", {{"thread", "mine"}});
+  const Inbox::Lists all = lists();
+  EXPECT_THAT(inbox_->take(all, {}), IsEmpty());
+  EXPECT_THAT(ids(), IsEmpty());
+  EXPECT_TRUE(inbox_->has_taken(all));
+  ASSERT_TRUE(inbox_->save());
+  again();
+  EXPECT_THAT(taken(), IsEmpty());
+  edit("by me", {{"agent", "ann"}});
+  EXPECT_THAT(taken(), ElementsAre("reply"));
+  service_.put("threads", "mine", {{"agent", "ann"}});
+  service_.touch("threads", "mine");
+  EXPECT_THAT(taken(), UnorderedElementsAre("reply", "in mine"));
+}
+
+TEST_F(InboxTest, AMailThatWasHiddenIsNewOnlyIfItsAnswerIsAnother) {
+  JsonObject fields{{"agent", "ann"}, {"owner_reply", "yes"}, {"state", "answered"}};
+  service_.put("domain_mail", "mail", JsonObject(fields));
+  EXPECT_THAT(taken(), ElementsAre("mail"));
+  WallTime at = inbox_->find("mail")->at;
+  for (const bool is_other : {false, true}) {
+    service_.hide("domain_mail", "mail");
+    EXPECT_THAT(taken(), IsEmpty());
+    ASSERT_TRUE(inbox_->save());
+    again();
+    if (is_other) fields.set("owner_reply", "no");
+    service_.put("domain_mail", "mail", JsonObject(fields));
+    service_.touch("domain_mail", "mail");
+    EXPECT_THAT(taken(), ElementsAre("mail"));
+    EXPECT_EQ(inbox_->find("mail")->at != at, is_other);
+  }
+}
+
 TEST_F(InboxTest, WhatTheServiceHasLostIsNotShown) {
   service_.put("threads", "t", {{"agent", "bob"}});
   for (const char* id : {"m1", "m2", "m3"}) say(id, {{"mentions", Json::Array{"ann"}}, {"body", id}});
@@ -363,7 +417,7 @@ TEST_F(InboxTest, WhatTheServiceHasLostIsNotShown) {
 }
 
 TEST_F(InboxTest, NobodyHasNone) {
-  Inbox nobody(*site_, "", directory_ / "inbox");
+  Inbox nobody(*site_, clock_, "", directory_ / "inbox");
   say("x", {{"agent", ""}, {"mentions", Json::Array{""}}});
   EXPECT_THAT(nobody.take(lists(), {}), IsEmpty());
   EXPECT_THAT(nobody.entries(), IsEmpty());
