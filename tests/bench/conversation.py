@@ -17,6 +17,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / 'tests/support'))
 import fixture  # noqa: E402
+import proxy  # noqa: E402
 
 WRITERS = 16
 
@@ -66,9 +67,17 @@ class Bench(fixture.Fixture):
 
         self.cost('again, after 10 new messages in another', reader, after_others)
         self.cost('another thread', reader, (reader.directory / 'threads' / threads[2] / 'messages.md').read_bytes)
-        status = json.loads((reader.directory / '.playfs/status.json').read_text())
-        self.cost(f'idle for {options.idle} s ({status["events"]})', reader, lambda: time.sleep(options.idle))
+        self.idle(options, reader)
+        way = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))  # it says that there are no events
+        self.addCleanup(way.close)
+        other = self.mount(way.url, 'other', options=('refresh=10',))
+        (other.directory / 'threads' / threads[0] / 'messages.md').read_bytes()
+        self.idle(options, other)
         self.latency(options, reader, threads[0])
+
+    def idle(self, options, mount):
+        status = json.loads((mount.directory / '.playfs/status.json').read_text())
+        self.cost(f'idle for {options.idle} s (events: {status["events"]})', mount, lambda: time.sleep(options.idle))
 
     def latency(self, options, reader, thread):
         writer = self.mount(self.api.origin, 'writer', options=('refresh=10', 'agent=ann'))

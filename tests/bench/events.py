@@ -90,7 +90,7 @@ class Watcher:
             stop = text.find(b'\n', at)
             if stop > 0 and (at == 0 or text[at - 1] == 10):
                 self.times.append(now)
-                self.numbers.append(int(text[text.index(b'.', at) + 1:stop]))
+                self.numbers.append(int(text[at:stop].split(b'.')[1]))
                 return
             end = at
 
@@ -117,8 +117,8 @@ def listen(watchers, results):
 def latencies(watchers, answered):
     """Sorted, in ms. An event that came before the answer to its POST took no time."""
     text = b''.join(watchers[0].texts).decode()
-    numbers = {record: int(number) for number, record in re.findall(r'id: \w+\.(\d+)\nevent: change\ndata: .*?"id":"(\w+)"',
-                                                                    text)}
+    numbers = {record: int(number) for number, record in
+               re.findall(r'id: [\w-]+\.(\d+)\.\d+\nevent: change\ndata: .*?"id":"(\w+)"', text)}
     events = sorted((numbers[record], at) for record, at in answered.items())
     found, missed = [], 0
     for watcher in watchers:

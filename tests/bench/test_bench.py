@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -193,6 +194,26 @@ class BenchTest(unittest.TestCase):
         _, size, connections = self.world.run(self.world.driver('fetch'), '-', 4, 1, input=plan).split()
         self.assertEqual((int(size), seen[:2], len(seen)), (30, ['/first', '/second'], 10))
         self.assertLessEqual(int(connections), 4)
+
+
+class CommandsTest(unittest.TestCase):
+    """Benchmarks that run by themselves, with next to nothing to measure."""
+
+    def printed(self, script, *options):
+        done = subprocess.run([sys.executable, pathlib.Path(__file__).parent / script, '--playfs',
+                               os.environ.get('PLAYFS', f'{BUILD}/src/app/playfs'), *options],
+                              capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_watchers(self):
+        self.assertRegex(self.printed('events.py', '--watchers', '20', '--seconds', '1'),
+                         r'20 watchers, 100 events, .*\n.* p99 [0-9.]+ ms')
+
+    @needs_fuse
+    def test_a_conversation(self):
+        printed = self.printed('conversation.py', '--messages', '20', '--threads', '4', '--times', '2', '--idle', '1')
+        self.assertRegex(printed, r'(?s)one thread, cold +[1-9].*\(events: live\) +0 requests.*\(events: polling\).* of 2')
 
 
 class FiguresTest(unittest.TestCase):
