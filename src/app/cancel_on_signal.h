@@ -4,47 +4,26 @@
 #pragma once
 
 #include <chrono>
-#include <thread>
 
 #include "app/deferred_signals.h"
+#include "app/repeated.h"
 #include "base/cancel.h"
-#include "base/mutex.h"
 
 namespace playfs::app {
 
 class CancelOnSignal {
  public:
-  CancelOnSignal() : watcher_([this] { watch(); }) {}
-  ~CancelOnSignal() {
-    {
-      MutexLock lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    watcher_.join();
-  }
-  CancelOnSignal(const CancelOnSignal&) = delete;
-  CancelOnSignal& operator=(const CancelOnSignal&) = delete;
-
   [[nodiscard]] CancelToken token() const { return source_.token(); }
 
  private:
-  /// A handler may call next to nothing, so a thread looks whether it ran.
-  void watch() {
-    constexpr std::chrono::milliseconds kLookForSignal{50};
-    {
-      MutexLock lock(mutex_);
-      while (!ended_ && !signals_.came()) changed_.wait_for(mutex_, kLookForSignal);
-    }
-    if (signals_.came()) source_.cancel();
-  }
+  static constexpr std::chrono::milliseconds kLookEvery{50};
 
   DeferredSignals signals_;
   CancelSource source_;
-  Mutex mutex_;
-  Condition changed_;
-  bool ended_ PLAYFS_GUARDED_BY(mutex_) = false;
-  std::thread watcher_;  // last: uses all of the above
+  /// A handler may call next to nothing, so a thread looks whether it ran. Last: uses the above.
+  Repeated looks_{kLookEvery, kLookEvery, [this] {
+                    if (signals_.came()) source_.cancel();
+                  }};
 };
 
 }  // namespace playfs::app

@@ -6,31 +6,40 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
-#include <mutex>
-#include <thread>
+
+#include "app/repeated.h"
 
 namespace playfs::app {
 
-class InterruptedAfter {
+/// Lets a signal interrupt calls of this thread while it lives, though the parent process may have blocked or ignored
+/// it for its children.
+class InterruptingSignal {
  public:
-  explicit InterruptedAfter(std::chrono::nanoseconds most) : thread_(pthread_self()) {
+  explicit InterruptingSignal(int number) {
     struct sigaction nothing {};
     nothing.sa_handler = [](int) {};  // without SA_RESTART: blocking calls return EINTR
-    sigaction(kSignal, &nothing, nullptr);
-    timer_ = std::thread([this, most] { run(most); });
+    sigaction(number, &nothing, nullptr);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    pthread_sigmask(SIG_UNBLOCK, &only, &before_);
   }
-  ~InterruptedAfter() {
-    {
-      std::lock_guard lock(mutex_);
-      is_done_ = true;
-    }
-    done_.notify_one();
-    timer_.join();
-  }
-  InterruptedAfter(const InterruptedAfter&) = delete;
-  InterruptedAfter& operator=(const InterruptedAfter&) = delete;
+  ~InterruptingSignal() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  InterruptingSignal(const InterruptingSignal&) = delete;
+  InterruptingSignal& operator=(const InterruptingSignal&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+class InterruptedAfter {
+ public:
+  explicit InterruptedAfter(std::chrono::nanoseconds most)
+      : sent_(most, kAgain, [this, thread = pthread_self()] {
+          is_over_ = true;
+          pthread_kill(thread, kSignal);
+        }) {}
 
   [[nodiscard]] bool is_over() const { return is_over_; }
 
@@ -39,21 +48,9 @@ class InterruptedAfter {
   /// A signal may come right before the call that it should interrupt.
   static constexpr std::chrono::milliseconds kAgain{50};
 
-  void run(std::chrono::nanoseconds most) {
-    std::unique_lock lock(mutex_);
-    auto is_done = [&] { return is_done_; };
-    for (auto wait = most; !done_.wait_for(lock, wait, is_done); wait = kAgain) {
-      is_over_ = true;
-      pthread_kill(thread_, kSignal);
-    }
-  }
-
-  const pthread_t thread_;
-  std::mutex mutex_;
-  std::condition_variable done_;
-  bool is_done_ = false;
+  const InterruptingSignal signal_{kSignal};
   std::atomic<bool> is_over_ = false;
-  std::thread timer_;
+  Repeated sent_;  // last: uses the above
 };
 
 }  // namespace playfs::app

@@ -13,34 +13,21 @@ constexpr std::chrono::seconds kUnremarked{2};
 }  // namespace
 
 ShownProgress::ShownProgress(Output& out, std::chrono::milliseconds interval, std::function<std::string()> words)
-    : out_(out), interval_(interval), words_(std::move(words)) {
-  if (out.progress()) thread_ = std::thread([this] { run(); });
+    : out_(out), words_(std::move(words)) {
+  if (out.progress()) updates_.emplace(interval, interval, [this] { show(); });
 }
 
 ShownProgress::~ShownProgress() {
-  if (!thread_.joinable()) return;
-  {
-    MutexLock lock(mutex_);
-    ended_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
+  if (!updates_) return;
+  updates_.reset();
   out_.progress_line("");
 }
 
-void ShownProgress::run() {
-  std::string shown;
-  for (;;) {
-    {
-      MutexLock lock(mutex_);
-      if (!ended_) changed_.wait_for(mutex_, interval_);
-      if (ended_) return;
-    }
-    std::string words = words_();
-    if (words.empty() && shown.empty()) continue;
-    out_.progress_line(words);
-    shown = std::move(words);
-  }
+void ShownProgress::show() {
+  const std::string words = words_();
+  if (words.empty() && !is_shown_) return;
+  out_.progress_line(words);
+  is_shown_ = !words.empty();
 }
 
 std::string words_for_wait(const std::string& site, const std::string& what, std::chrono::nanoseconds waited,

@@ -4,11 +4,11 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
-#include <thread>
 
 #include "app/output.h"
-#include "base/mutex.h"
+#include "app/repeated.h"
 
 namespace playfs::app {
 
@@ -21,15 +21,12 @@ class ShownProgress {
   ShownProgress& operator=(const ShownProgress&) = delete;
 
  private:
-  void run();
+  void show();
 
   Output& out_;
-  const std::chrono::milliseconds interval_;
   const std::function<std::string()> words_;
-  Mutex mutex_;
-  Condition changed_;
-  bool ended_ PLAYFS_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  bool is_shown_ = false;
+  std::optional<Repeated> updates_;
 };
 
 /// How often to look whether a wait has become long.

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <functional>
-#include <thread>
+#include <optional>
 
 #include "app/author.h"
 #include "app/commit_report.h"
 #include "app/json_fields.h"
 #include "app/mcp/answers.h"
+#include "app/repeated.h"
 #include "vfs/control/control_text.h"
 
 namespace playfs::app {
@@ -44,32 +45,13 @@ std::string words_for(const vfs::WorkStatus& status) {
 class ProgressReports {
  public:
   ProgressReports(const mcp::Call& call, WorkTreeAccess& tree) : call_(call), tree_(tree) {
-    if (call.wants_progress()) thread_ = std::thread([this] { run(); });
+    if (!call.wants_progress()) return;
+    reports_.emplace(kLookEvery, kLookEvery, [this] {
+      if (auto status = tree_.status()) report(*status);
+    });
   }
-  ~ProgressReports() {
-    if (!thread_.joinable()) return;
-    {
-      MutexLock lock(mutex_);
-      has_ended_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-  ProgressReports(const ProgressReports&) = delete;
-  ProgressReports& operator=(const ProgressReports&) = delete;
 
  private:
-  void run() {
-    for (;;) {
-      {
-        MutexLock lock(mutex_);
-        if (!has_ended_) changed_.wait_for(mutex_, kLookEvery);
-        if (has_ended_) return;
-      }
-      if (auto status = tree_.status()) report(*status);
-    }
-  }
-
   /// Each report must be greater than the last one, even if nothing moves.
   void report(const vfs::WorkStatus& status) {
     const auto now = std::chrono::steady_clock::now();
@@ -85,10 +67,7 @@ class ProgressReports {
   WorkTreeAccess& tree_;
   double last_ = -1;
   std::chrono::steady_clock::time_point said_{};
-  Mutex mutex_;
-  Condition changed_;
-  bool has_ended_ PLAYFS_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::optional<Repeated> reports_;  // last: uses the above
 };
 
 std::string lines_of(const std::vector<std::string>& paths) {
