@@ -156,6 +156,8 @@ class InboxOfSite final : public InboxSource {
     const bool may_be_lost = stack_->site().is_list_lacking(found->collection) && !is_silent_;
     if (stored && !may_be_lost) return std::move(*stored);
     by_ = Time::max();  // what was found in time is shown
+    // Its reader may have taken long to read what was written since.
+    if (!is_silent_) asked_at_ = stack_->clock().steady();
     auto came = record_of(found->collection, found->id);
     if (!came && came.error().code == ErrorCode::not_found) inbox_.is_gone({found->collection, found->id, {}});
     if (!came && came.error().code == ErrorCode::timed_out && stored) return std::move(*stored);
@@ -229,7 +231,7 @@ class InboxOfSite final : public InboxSource {
   const OpenStack stack_;
   content::Inbox inbox_;
   content::InboxMarks marks_;
-  SteadyTime asked_at_{};  ///< when the last entries() began
+  SteadyTime asked_at_{};  ///< since when the service may have been silent
   Time by_ = Time::max();
   bool is_silent_ = false;
 };

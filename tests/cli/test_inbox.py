@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import re
+import select
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ import fixture
 import proxy
 
 DONE, FAILED, USAGE, NOT_FOUND, UNREACHABLE = 0, 1, 2, 5, 7
+SILENCE = 5  # seconds, after which a service counts as silent
 TRANSFER_LIMIT = 60  # seconds, after which a single request is given up
 HOSTILE = 'x\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\u200b\x00\r\nbob · 2026'
 RAW = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]')
@@ -251,15 +253,9 @@ class Silent(Inbox):
         out, _ = waiting.communicate(timeout=fixture.COMMAND_LIMIT)
         self.assertEqual([each['record']['id'] for each in json.loads(out)['entries']], [wanted])
 
-    def test_what_the_service_may_have_lost_is_asked_for(self):
-        """Long before it is known to be lost: a command does not live for a minute."""
-        way = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
-        self.addCleanup(way.close)
-        self.site = ['--site', way.url]
-        talk = self.thread()
-        kept, lost = (self.message(talk, mentions=['ann']) for _ in range(2))
-        self.assertEqual(self.entries(), [kept, lost])
-
+    @staticmethod
+    def without(lost):
+        """A service that has lost a message."""
         def lose(method, path, headers, body, ask):
             if path.endswith(f'/messages/{lost}'):
                 return [b'HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}']
@@ -270,11 +266,37 @@ class Silent(Inbox):
             page['records'] = [record for record in page['records'] if record['id'] != lost]
             text = json.dumps(page).encode()
             return [b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(text), text]
+        return lose
 
-        way.raw = lose
+    def test_what_the_service_may_have_lost_is_asked_for(self):
+        """Long before it is known to be lost: a command does not live for a minute."""
+        way = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(way.close)
+        self.site = ['--site', way.url]
+        talk = self.thread()
+        kept, lost = (self.message(talk, mentions=['ann']) for _ in range(2))
+        self.assertEqual(self.entries(), [kept, lost])
+        way.raw = self.without(lost)
         self.assertEqual(self.entries(), [kept])
         self.run_inbox('--wait', 1, '--mark-seen')
         self.run_inbox('--wait', 1, code=FAILED)
+
+    def test_a_slow_reader_does_not_make_the_service_silent(self):
+        """Some of what it may have lost is asked for after the reader has paused."""
+        way = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(way.close)
+        self.site = ['--site', way.url]
+        talk = self.thread()
+        kept = [self.message(talk, 'x' * 14_000, mentions=['ann']) for _ in range(30)]
+        lost = self.message(talk, mentions=['ann'])
+        self.assertEqual(self.entries('--limit', 100), [*kept, lost])
+        way.raw = self.without(lost)
+        reader = self.started('--limit', 100)
+        self.assertTrue(select.select([reader.stdout], [], [], fixture.COMMAND_LIMIT)[0])
+        time.sleep(SILENCE + 1)
+        out, notes = reader.communicate(timeout=fixture.COMMAND_LIMIT)
+        self.assertEqual([each in out for each in (*kept, lost)], [True] * len(kept) + [False])
+        self.assertEqual(notes, '')
 
 
 @fixture.needs_fuse
