@@ -3,13 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "base/callback.h"
 #include "base/cancel.h"
+#include "base/mutex.h"
 
 namespace playfs {
 
@@ -19,28 +18,30 @@ class Awaited {
  public:
   [[nodiscard]] Callback<T> callback() {
     return [shared = shared_](Result<T> result) {
-      std::lock_guard lock(shared->mutex);
+      MutexLock lock(shared->mutex);
       shared->result.emplace(std::move(result));
       shared->answered.notify_one();
     };
   }
   /// The answer; nullopt if it has not come after `most`.
   std::optional<Result<T>> wait_for(std::chrono::nanoseconds most) {
-    std::unique_lock lock(shared_->mutex);
-    if (!shared_->answered.wait_for(lock, most, [&] { return shared_->result.has_value(); })) return std::nullopt;
+    const auto end = std::chrono::steady_clock::now() + most;
+    MutexLock lock(shared_->mutex);
+    while (!shared_->result && std::chrono::steady_clock::now() < end)
+      shared_->answered.wait_for(shared_->mutex, end - std::chrono::steady_clock::now());
     return std::move(shared_->result);
   }
   Result<T> wait() {
-    std::unique_lock lock(shared_->mutex);
-    shared_->answered.wait(lock, [&] { return shared_->result.has_value(); });
+    MutexLock lock(shared_->mutex);
+    while (!shared_->result) shared_->answered.wait(shared_->mutex);
     return std::move(*shared_->result);
   }
 
  private:
   struct Shared {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::optional<Result<T>> result;
+    Mutex mutex;
+    Condition answered;
+    std::optional<Result<T>> result PLAYFS_GUARDED_BY(mutex);
   };
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
