@@ -6,12 +6,16 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "compare/git_blob.h"
 
 namespace playfs::app {
 
 namespace {
 
-constexpr std::string_view kEmptyBlob = "e69de29";  ///< git's abbreviated id of an empty blob
+/// git apply skips this. patch(1) finds a context diff without line numbers, prints the last line, and ends with 2.
+constexpr const char* kEndOfPatch[] = {
+    "*** /dev/null", "***************",
+    "*** A link and a directory change places, and patch would write through the link: use git apply."};
 
 /// As git sees it.
 bool is_binary(std::string_view content) {
@@ -47,7 +51,24 @@ std::string quoted_with_blanks(const std::string& name) {
 /// In the two lines above the first hunk, a tab ends a name that contains blanks.
 std::string ended(const std::string& name) { return quoted(name) + (name.find(' ') == std::string::npos ? "" : "\t"); }
 
-void write_header(FileDiff& diff) {
+/// The contents by git's names, and the mode if it stays: patch(1) knows by it that a change is one of a link's target,
+/// and what is empty; git, which blobs to merge. A binary patch needs whole names.
+Result<std::string> index_line(const compare::FileChange& change, std::string_view before, std::string_view after,
+                               bool whole) {
+  constexpr std::size_t kWhole = 40, kAbbreviated = 7;
+  const std::size_t length = whole ? kWhole : kAbbreviated;
+  auto name = [&](const FileEntry* entry, std::string_view content) -> Result<std::string> {
+    if (!entry) return std::string(length, '0');
+    PLAYFS_TRY(const std::string id, compare::blob_id(content));
+    return id.substr(0, length);
+  };
+  PLAYFS_TRY(const std::string old_name, name(change.before, before));
+  PLAYFS_TRY(const std::string new_name, name(change.after, after));
+  const bool keeps_mode = change.before && change.after && change.before->mode == change.after->mode;
+  return "index " + old_name + ".." + new_name + (keeps_mode ? " " + std::string(git_mode(change.after->mode)) : "");
+}
+
+Status write_header(FileDiff& diff, std::string_view before_text, std::string_view after_text) {
   const auto& [kind, path, old_path, before, after, similarity, by_claim] = diff.change;
   std::vector<std::string>& header = diff.header;
   const std::string a = "a/" + old_path, b = "b/" + path;
@@ -59,22 +80,31 @@ void write_header(FileDiff& diff) {
   if (is_renamed(diff.change))
     header.insert(header.end(), {"similarity index " + std::to_string(similarity) + "%",
                                  "rename from " + quoted(old_path), "rename to " + quoted(path)});
+  const bool is_encoded = !diff.encoded.empty();
+  if (is_encoded || !before || !after || before_text != after_text) {
+    PLAYFS_TRY(std::string index, index_line(diff.change, before_text, after_text, is_encoded));
+    header.push_back(std::move(index));
+  }
+  if (is_encoded) return {};
   const std::string old_name = before ? a : "/dev/null", new_name = after ? b : "/dev/null";
-  // Without it, patch(1) does not delete an empty file.
-  if (!after && diff.size_before == 0) header.push_back("index " + std::string(kEmptyBlob) + "..0000000");
   if (diff.binary) header.push_back("Binary files " + quoted(old_name) + " and " + quoted(new_name) + " differ");
   else if (!diff.text.hunks.empty()) header.insert(header.end(), {"--- " + ended(old_name), "+++ " + ended(new_name)});
+  return {};
 }
 
 }  // namespace
 
-Result<FileDiff> diff_file(compare::FileChange change, std::string_view before, std::string_view after) {
-  FileDiff diff{std::move(change), {}, {}, false, before.size(), after.size()};
+Result<FileDiff> diff_file(compare::FileChange change, std::string_view before, std::string_view after,
+                           AppliedBy applied_by) {
+  FileDiff diff{std::move(change), {}, {}, {}, false, before.size(), after.size()};
   diff.binary = (is_binary(before) || is_binary(after)) && before != after;
   if (!diff.binary) {
     PLAYFS_TRY(diff.text, compare::diff_texts(before, after));
   }
-  write_header(diff);
+  if (applied_by == AppliedBy::git_only) {
+    PLAYFS_TRY(diff.encoded, compare::binary_patch(before, after));
+  }
+  PLAYFS_CHECK(write_header(diff, before, after));
   return diff;
 }
 
@@ -83,17 +113,25 @@ std::string word_of(const compare::FileChange& change) {
 }
 
 void each_line(const FileDiff& diff, const std::function<void(PatchLine, const std::string&)>& take) {
-  for (const std::string& line : diff.header) take(PatchLine::header, line);
-  for (const compare::DiffHunk& hunk : diff.text.hunks) {
-    take(PatchLine::hunk, hunk.header);
-    for (const compare::DiffLine& line : hunk.lines) {
-      const PatchLine kind = line.sign == '+'   ? PatchLine::added
-                             : line.sign == '-' ? PatchLine::removed
-                                                : PatchLine::context;
-      take(kind, line.sign + line.text);
-      if (!line.ends_in_break) take(PatchLine::note, "\\ No newline at end of file");
+  auto take_hunks = [&](const std::string& mark) {
+    for (const compare::DiffHunk& hunk : diff.text.hunks) {
+      take(PatchLine::hunk, mark + hunk.header);
+      for (const compare::DiffLine& line : hunk.lines) {
+        const PatchLine kind = line.sign == '+'   ? PatchLine::added
+                               : line.sign == '-' ? PatchLine::removed
+                                                  : PatchLine::context;
+        take(kind, mark + line.sign + line.text);
+        if (!line.ends_in_break) take(PatchLine::note, mark + "\\ No newline at end of file");
+      }
     }
+  };
+  if (!diff.encoded.empty()) {
+    for (const char* line : kEndOfPatch) take(PatchLine::note, line);
+    take_hunks("# ");  // for people: every tool skips comments
   }
+  for (const std::string& line : diff.header) take(PatchLine::header, line);
+  for (const std::string& line : diff.encoded) take(PatchLine::note, line);
+  if (diff.encoded.empty()) take_hunks("");
 }
 
 std::vector<std::string> stat_lines(const std::vector<FileDiff>& files, std::size_t width, bool colour) {

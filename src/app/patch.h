@@ -17,13 +17,21 @@ struct FileDiff {
   compare::FileChange change;
   std::vector<std::string> header;  ///< from "diff --git …" up to the first hunk
   compare::TextDiff text;
+  std::vector<std::string> encoded;  ///< a "GIT binary patch" for git only; the hunks are then shown as comments
   bool binary = false;
   std::uint64_t size_before = 0;  ///< bytes
   std::uint64_t size_after = 0;
 };
 
+/// Who may apply the patch of a file.
+enum class AppliedBy { any_tool, git_only };
+
 /// `before` and `after` are the contents, or a link's target; empty for a side that does not exist.
-Result<FileDiff> diff_file(compare::FileChange change, std::string_view before, std::string_view after);
+///
+/// git_only: patch(1) ends with an error before it touches this file, or any below it in a patch. Other tools, and one
+/// that is told to skip the error, find no text to apply.
+Result<FileDiff> diff_file(compare::FileChange change, std::string_view before, std::string_view after,
+                           AppliedBy applied_by);
 
 /// "added", "deleted", "renamed" or "modified".
 std::string word_of(const compare::FileChange& change);

@@ -177,6 +177,11 @@ class Publishing(fixture.Fixture):
             (self.work / name).parent.mkdir(exist_ok=True, parents=True)
             (self.work / name).write_text(text)
 
+        def link(name, target):
+            (self.work / name).parent.mkdir(exist_ok=True, parents=True)
+            (self.work / name).unlink(missing_ok=True)
+            (self.work / name).symlink_to(target)
+
         names.remove('a b')  # a directory
         for name in names:
             put(f'edited/{name}', LINES)
@@ -186,6 +191,9 @@ class Publishing(fixture.Fixture):
             put(f'mode/{name}', 'mode\n')
             put(f'both/{name}', 'both\n')
             put(f'emptied/{name}', '')
+            for where in 'link', 'link-gone', 'link-moved', 'to-file':
+                link(f'{where}/{name}', f'to {name}')
+            put(f'to-link/{name}', LINES)
         base = self.commit('Plant')
         for name in names:
             put(f'edited/{name}', LINES.replace('line 7\n', 'seven\n'))
@@ -200,6 +208,14 @@ class Publishing(fixture.Fixture):
             (self.work / 'both' / name).chmod(0o755)
             (self.work / 'emptied' / name).unlink()
             put(f'empty/{name}', '')
+            link(f'link/{name}', f'elsewhere/{name}')
+            link(f'link-new/{name}', name)
+            for where in 'link-gone', 'link-moved':
+                (self.work / where / name).unlink()
+            link(f'link-here/{name}', f'to {name}')
+            (self.work / 'to-file' / name).unlink()
+            put(f'to-file/{name}', 'file\n')
+            link(f'to-link/{name}', 'x')
         patch = self.home / 'names.patch'
         self.command('sh', '-c', '"$0" diff > "$1"', self.playfs_path, patch, cwd=self.work)
         self.assertEqual(patch.read_bytes().count(b'\nrename from '), 2 * len(names))
@@ -264,7 +280,7 @@ class Publishing(fixture.Fixture):
         self.playfs('export', base, copy, '--site', self.api.origin)
         (copy / 'blob').write_bytes((self.work / 'blob').read_bytes())
         patch = self.home / 'patch'
-        patch.write_text(re.sub(r'diff --git a/blob[^\n]*\nBinary[^\n]*\n', '', ours))
+        patch.write_text(re.sub(r'diff --git a/blob[^\n]*\nindex[^\n]*\nBinary[^\n]*\n', '', ours))
         self.command('git', 'apply', '--unsafe-paths', patch, cwd=copy)
         self.assert_same_tree(self.work, copy)
 

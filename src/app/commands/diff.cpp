@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -16,17 +17,26 @@ namespace playfs::app {
 
 namespace {
 
+bool is_link(const FileEntry& entry) { return entry.mode == FileMode::symlink; }
+
 /// A tree, and what is known of its files.
 struct DiffedTree {
   std::string name;  ///< the revision, or "work"
   std::shared_ptr<const ReadableTree> files;
-  Manifest manifest = {};  ///< all files if `is_listed`, otherwise those looked up
+  Manifest manifest = {};  ///< all files if `is_listed`, otherwise those of the paths to compare
   bool is_listed = false;
 
   Status list() {
     PLAYFS_TRY(manifest, files->list());
     is_listed = true;
     return {};
+  }
+
+  [[nodiscard]] Result<bool> has_link_at(const std::string& path) const {
+    const FileEntry* listed = manifest.file_at(path);
+    if (listed || is_listed) return listed && is_link(*listed);
+    PLAYFS_TRY(auto entry, files->entry_at(path));
+    return entry && is_link(*entry);
   }
 
   /// The file's content or the link's target; nullopt if there is none.
@@ -138,34 +148,83 @@ Json as_json(const FileDiff& diff) {
   return json;
 }
 
-/// A file in place of a link, or the reverse, is a deletion and a creation, as for git, which applies nothing else.
-void split_changes_of_kind(std::vector<compare::FileChange>& changes) {
-  auto is_link = [](const FileEntry& entry) { return entry.mode == FileMode::symlink; };
+/// A file in place of a link, or the reverse, is a deletion and a creation, as for git, which applies nothing else. So
+/// is a link that moved: patch(1) moves no links.
+void split_changes_of_links(std::vector<compare::FileChange>& changes) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     compare::FileChange& change = changes[i];
-    if (!change.before || !change.after || is_link(*change.before) == is_link(*change.after)) continue;
+    if (!change.before || !change.after) continue;
+    const bool moves = change.kind == compare::ChangeKind::renamed && is_link(*change.after);
+    if (!moves && is_link(*change.before) == is_link(*change.after)) continue;
     compare::FileChange added = change;
     added.kind = compare::ChangeKind::added;
     added.before = nullptr;
+    added.old_path = added.path;
     change.kind = compare::ChangeKind::removed;
     change.after = nullptr;
+    change.path = change.old_path;
     changes.insert(changes.begin() + static_cast<std::ptrdiff_t>(++i), std::move(added));
   }
 }
 
+/// Where a link and a directory change places. patch(1) removes and creates links in its own order: it would write the
+/// directory's files through the link, such as into .git/hooks. A stranger chooses both, so such files, and the link,
+/// are left to git. Both trees are asked, since a patch can be applied in reverse; and asked about every directory,
+/// since the link itself need not be among the changes to show.
+class ReplacedLinks {
+ public:
+  static Result<ReplacedLinks> above(const std::vector<compare::FileChange>& changes, const Comparison& compared) {
+    ReplacedLinks links(compared);
+    for (const compare::FileChange& change : changes)
+      for (const std::string& path : {change.path, change.old_path}) PLAYFS_CHECK(links.add_those_above(path));
+    return links;
+  }
+
+  /// REQUIRES: one of the changes.
+  [[nodiscard]] bool concern(const compare::FileChange& change) const {
+    return concern(change.path) || concern(change.old_path);
+  }
+
+ private:
+  explicit ReplacedLinks(const Comparison& compared) : compared_(compared) {}
+
+  Status add_those_above(const std::string& path) {
+    for (auto slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+      auto [directory, is_new] = is_link_.emplace(path.substr(0, slash), false);
+      if (!is_new) continue;
+      for (const DiffedTree* tree : {&compared_.before, &compared_.after}) {
+        PLAYFS_TRY(const bool here, tree->has_link_at(directory->first));
+        directory->second = directory->second || here;
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool concern(const std::string& path) const {
+    auto is_one = [&](const std::string& place) {
+      auto found = is_link_.find(place);
+      return found != is_link_.end() && found->second;
+    };
+    for (auto slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
+      if (is_one(path.substr(0, slash))) return true;
+    return is_one(path);
+  }
+
+  const Comparison& compared_;
+  std::map<std::string, bool> is_link_;  ///< of the directories of the changes
+};
+
 Result<std::vector<compare::FileChange>> changes_of(CommandContext& context, Comparison& compared,
                                                     const std::set<std::string>& paths) {
   for (DiffedTree* tree : {&compared.before, &compared.after}) {
-    if (tree->is_listed) {
-      std::erase_if(tree->manifest.files, [&](const auto& file) { return !paths.contains(file.first); });
-      continue;
-    }
+    if (tree->is_listed) continue;
     for (const std::string& path : paths) {
       PLAYFS_TRY(auto entry, tree->files->entry_at(path));
       if (entry) tree->manifest.files.emplace(path, *std::move(entry));
     }
   }
   auto changes = compare::changes_between(compared.before.manifest, compared.after.manifest);
+  std::erase_if(changes, [&](const compare::FileChange& change) { return !paths.contains(change.path); });
   auto read = [&](const compare::FileChange& change) {
     return change.after ? compared.after.read(change.after, change.path)
                         : compared.before.read(change.before, change.path);
@@ -174,12 +233,12 @@ Result<std::vector<compare::FileChange>> changes_of(CommandContext& context, Com
   if (!has_all_renames)
     context.out.note(
         "Too many files were added and removed to compare each with each: only identical ones count as renamed.");
-  split_changes_of_kind(changes);
+  split_changes_of_links(changes);
   return changes;
 }
 
 /// nullopt if the two sides are the same, or both are gone by now.
-Result<std::optional<FileDiff>> diff_of(const Comparison& compared, compare::FileChange change) {
+Result<std::optional<FileDiff>> diff_of(const Comparison& compared, compare::FileChange change, AppliedBy applied_by) {
   PLAYFS_TRY(auto before, compared.before.read(change.before, change.old_path));
   PLAYFS_TRY(auto after, compared.after.read(change.after, change.path));
   if (!before && !after) return std::optional<FileDiff>();
@@ -192,7 +251,7 @@ Result<std::optional<FileDiff>> diff_of(const Comparison& compared, compare::Fil
     return std::optional<FileDiff>();
   }
   auto text = [](const std::optional<std::string>& content) { return content ? std::string_view(*content) : ""; };
-  PLAYFS_TRY(FileDiff file, diff_file(std::move(change), text(before), text(after)));
+  PLAYFS_TRY(FileDiff file, diff_file(std::move(change), text(before), text(after), applied_by));
   return std::optional(std::move(file));
 }
 
@@ -218,6 +277,10 @@ Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
   for (const std::string& each : compared.paths)
     if (is_asked_for(each, asked)) paths.insert(each);
   PLAYFS_TRY(auto changes, changes_of(context, compared, paths));
+  PLAYFS_TRY(const ReplacedLinks replaced, ReplacedLinks::above(changes, compared));
+  auto is_for_git = [&](const compare::FileChange& change) { return replaced.concern(change); };
+  // First, so that patch(1) applies all of a patch, or nothing.
+  std::stable_partition(changes.begin(), changes.end(), is_for_git);
 
   Pager pager(context, arguments.pager);
   Json::Array items;
@@ -225,7 +288,8 @@ Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
   std::uint64_t added = 0, removed = 0;
   for (const compare::FileChange& change : changes) {
     if (!context.io.out) break;  // the reader is gone
-    PLAYFS_TRY(auto file, diff_of(compared, change));
+    const AppliedBy applied_by = is_for_git(change) ? AppliedBy::git_only : AppliedBy::any_tool;
+    PLAYFS_TRY(auto file, diff_of(compared, change, applied_by));
     if (!file) continue;
     added += file->text.added;
     removed += file->text.removed;
