@@ -199,8 +199,10 @@ void Server::Core::Session::after_body(error_code error) {
   if (error) return hang_up();
 
   auto& message = parser_->get();
-  if (message.count(bh::field::host) > 1)
-    return refuse(400, "invalid_request", "not an HTTP request: more than one Host");
+  // The checks of who may ask read one of each; a second one could be what a proxy or a browser goes by.
+  for (const auto once : {bh::field::host, bh::field::origin})
+    if (message.count(once) > 1)
+      return refuse(400, "invalid_request", "not an HTTP request: more than one " + std::string(bh::to_string(once)));
   HttpRequest request = head_of(message);
   const std::size_t held = size_of_request();
   request.body = std::move(message.body());

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include "base/text.h"
 
@@ -25,6 +27,52 @@ bool is_port(std::string_view text) {
 bool is_dns_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), [](char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || c == '-' || c == '.' || c == '_';
+  });
+}
+
+struct Block {
+  std::uint32_t address;
+  int bits;
+};
+/// IPv4 addresses that only a machine or a network of one's own reaches (RFC 6890), and multicast.
+constexpr Block kLocalBlocks[] = {{0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10},
+                                  {0x7f000000, 8},  {0xa9fe0000, 16}, {0xac100000, 12},
+                                  {0xc0a80000, 16}, {0xc6120000, 15}, {0xe0000000, 3}};
+
+/// Endings of names that no public DNS knows: reserved ones (RFC 2606, 6761, 6762, 8375), and those that routers and
+/// companies use.
+constexpr std::string_view kLocalEndings[] = {
+    "local",   "localhost", "localdomain", "lan",  "home.arpa", "internal", "intranet",
+    "private", "home",      "corp",        "mail", "workgroup", "test",     "invalid",
+};
+
+bool is_public_ipv4(std::uint32_t address) {
+  return std::none_of(std::begin(kLocalBlocks), std::end(kLocalBlocks),
+                      [&](const Block& block) { return (address ^ block.address) >> (32 - block.bits) == 0; });
+}
+
+bool is_public_address(const std::string& name) {
+  in_addr address{};
+  if (inet_pton(AF_INET, name.c_str(), &address) == 1) return is_public_ipv4(ntohl(address.s_addr));
+  in6_addr long_address{};
+  if (inet_pton(AF_INET6, name.substr(1, name.size() - 2).c_str(), &long_address) != 1) return false;
+  if (IN6_IS_ADDR_V4MAPPED(&long_address)) {
+    std::uint32_t inner = 0;
+    std::memcpy(&inner, &long_address.s6_addr[12], sizeof inner);
+    return is_public_ipv4(ntohl(inner));
+  }
+  return long_address.s6_addr[0] >> 5 == 1;  // 2000::/3, all that is given out for the internet
+}
+
+bool is_public_name(std::string_view name) {
+  if (name.ends_with('.')) name.remove_suffix(1);
+  const auto last_dot = name.rfind('.');
+  if (last_dot == std::string_view::npos) return false;
+  // "10.1" is an address to some programs, and no ending is a number.
+  if (const std::string_view ending = name.substr(last_dot + 1); std::all_of(ending.begin(), ending.end(), is_digit))
+    return false;
+  return std::none_of(std::begin(kLocalEndings), std::end(kLocalEndings), [&](std::string_view ending) {
+    return name == ending || (name.ends_with(ending) && name[name.size() - ending.size() - 1] == '.');
   });
 }
 
@@ -85,6 +133,8 @@ std::optional<Host> parse_host(std::string_view text) {
   return host;
 }
 
+bool is_public(const Host& host) { return host.is_address ? is_public_address(host.name) : is_public_name(host.name); }
+
 SiteHosts::SiteHosts(const std::vector<std::string>& hosts) {
   for (const auto& host : hosts)
     if (auto parsed = parse_host(host)) hosts_.push_back(*std::move(parsed));
@@ -110,7 +160,7 @@ bool SiteHosts::is_own_origin(std::string_view origin, std::string_view host, bo
 
 bool SiteHosts::is_public(std::string_view host) const {
   auto parsed = parse_host(host);
-  return parsed && is_configured(*parsed) && !parsed->is_loopback;
+  return parsed && is_configured(*parsed) && service::is_public(*parsed);
 }
 
 }  // namespace playfs::service

@@ -4,7 +4,8 @@
 // A page of a stranger's site can make a visitor's browser send requests here. Their Origin header names that site; and
 // if the stranger's DNS points at our address, so does their Host. Therefore Host must be a configured name or one that
 // nobody else can point at us (an address, localhost), and a POST's Origin must be that same host. A site reached by a
-// name that only this machine or its network knows is not readable by other sites' pages.
+// name that only this machine or its network knows, configured or not, is not readable by other sites' pages: a
+// visitor's browser would read it for a stranger who cannot.
 #pragma once
 
 #include <optional>
@@ -22,6 +23,9 @@ struct Host {
   bool is_loopback = false;  ///< a loopback address, or "localhost" or a name below it
 };
 
+/// Whether it is a host of the internet: no address and no name of this machine or of a local network.
+bool is_public(const Host& host);
+
 /// "example.org", "127.0.0.1:8787", "[::1]:8787". nullopt for anything else, also if it only begins with a host.
 std::optional<Host> parse_host(std::string_view text);
 
@@ -37,7 +41,8 @@ class SiteHosts {
   /// over https is never from an http page of ours: such a page can be altered on its way.
   [[nodiscard]] bool is_own_origin(std::string_view origin, std::string_view host, bool is_secure) const;
 
-  /// Whether this Host header is a public name of the site, so that pages of other sites may read it.
+  /// Whether this Host header is a configured name or address of the internet, so that pages of other sites may read
+  /// it.
   [[nodiscard]] bool is_public(std::string_view host) const;
 
  private:

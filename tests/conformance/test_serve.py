@@ -229,6 +229,22 @@ class Rules(ServeTest):
         self.assertEqual(post('Host: play.example.org', 'Origin: null'), 403)
         self.assertEqual(post('Host: play.example.org'), 403)
         self.assertEqual(post('Host: rebound.example', 'Origin: http://rebound.example'), 421)
+        for twice in (('Origin: https://play.example.org', 'Origin: https://evil.example'),
+                      ('Origin: https://evil.example', 'Origin: https://play.example.org')):
+            self.assertEqual(post('Host: play.example.org', *twice), 400)
+
+
+class OtherSites(ServeTest):
+    def test_read_only_what_the_internet_finds(self):
+        local = ('192.168.1.5', '10.0.0.1', 'nas.local', 'nas', 'localhost', '[fd00::1]')
+        public = ('play.example.org', '203.0.113.5')
+        server = Server(self, '--limits', 'off', *(word for host in local + public for word in ('--host', host)))
+        for host in local + public:
+            for words in (), ('-X', 'OPTIONS', '-H', 'Access-Control-Request-Method: GET'):
+                status, headers, _ = self.curl('-H', f'Host: {host}', '-H', 'Origin: https://evil.example', *words,
+                                               f'{server.url}{BASE}/projects')
+                self.assertEqual((status, headers.get('access-control-allow-origin')),
+                                 (204 if words else 200, '*' if host in public else None), host)
 
 
 class Reading(ServeTest):

@@ -97,13 +97,16 @@ TEST(Server, RefusesWhatIsTooLargeOrNoHttp) {
   }
 }
 
-TEST(Server, TheSiteIsNamedOnce) {
+TEST(Server, TheSiteAndTheOriginAreNamedOnce) {
   auto server = start({}, [](const HttpRequest& request, const std::string&) {
     return HttpResponse{200, {}, std::string(request.headers.get("Host").value_or("none")) + ' ' + request.target};
   });
   Connection two(server->port());
   two.send("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
   EXPECT_TRUE(two.receive().starts_with("HTTP/1.1 400 "));
+  Connection origins(server->port());
+  origins.send("GET / HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\norigin: http://b\r\n\r\n");
+  EXPECT_TRUE(origins.receive().starts_with("HTTP/1.1 400 "));
   Connection whole(server->port());
   whole.send("GET http://a:1/x?y HTTP/1.1\r\nHost: b\r\n\r\n");
   EXPECT_TRUE(whole.receive().ends_with("\r\n\r\na:1 /x?y"));

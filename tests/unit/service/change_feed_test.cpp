@@ -227,7 +227,7 @@ class EventsRoute : public ServiceTest {
     with_events({});
   }
   void with_events(ServiceOptions options) {
-    options.site_hosts = {"play.test"};
+    options.site_hosts = {"play.test", "play.example.org"};
     service = std::make_unique<Service>(*store, *store, std::move(options), nullptr, feed.get());
   }
   Watch watch(const std::string& query = {}, HttpHeaders headers = {}, const std::string& method = "GET") {
@@ -248,7 +248,7 @@ class EventsRoute : public ServiceTest {
 
 TEST_F(EventsRoute, BeginsWhereTheClientLeftOff) {
   for (int i = 0; i < 3; ++i) send("POST", "/threads", "{}");
-  auto now = watch();
+  auto now = watch("", {{"Host", "play.example.org"}});
   EXPECT_EQ(now.response.status, 200);
   EXPECT_EQ(now.response.headers.get("Content-Type"), "text/event-stream");
   EXPECT_EQ(now.response.headers.get("Cache-Control"), "no-store");

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "service/site_hosts.h"
 
 namespace playfs::service {
 namespace {
@@ -59,14 +60,15 @@ TEST_F(ConditionalTest, RevisionsAndChunksMayBeKeptForEverAndNothingElse) {
 }
 
 TEST_F(ConditionalTest, PagesOfOtherSitesMayReadAndNotWrite) {
-  auto created = send("POST", "/projects", "{}");
+  const HttpHeaders public_host{{"Host", "play.example.org"}};
+  auto created = send("POST", "/projects", "{}", public_host);
   EXPECT_FALSE(created.headers.get("Access-Control-Allow-Origin"));
   std::string path = "/projects/" + text(record(created), "id");
   for (std::string readable : {std::string(), std::string("/projects"), path, std::string("/projects/none")})
-    EXPECT_EQ(get(readable).headers.get("Access-Control-Allow-Origin"), "*") << readable;
-  EXPECT_FALSE(send("PATCH", path, "{}").headers.get("Access-Control-Allow-Origin"));
+    EXPECT_EQ(send("GET", readable, {}, public_host).headers.get("Access-Control-Allow-Origin"), "*") << readable;
+  EXPECT_FALSE(send("PATCH", path, "{}", public_host).headers.get("Access-Control-Allow-Origin"));
   for (std::string asked : {std::string(), std::string("/projects"), path}) {
-    auto answer = send("OPTIONS", asked);
+    auto answer = send("OPTIONS", asked, {}, public_host);
     EXPECT_EQ(answer.status, 204);
     EXPECT_EQ(answer.headers.get("Access-Control-Allow-Methods"), "GET, HEAD, OPTIONS");
   }
@@ -79,6 +81,24 @@ TEST_F(ConditionalTest, PagesOfOtherSitesDoNotReadWhatOnlyThisNetworkCan) {
       EXPECT_EQ(answer.status, method == "GET" ? 200 : 204);
       for (const auto& [name, value] : answer.headers) EXPECT_FALSE(name.starts_with("Access-Control")) << host;
     }
+}
+
+TEST(SiteHosts, ArePublicOnlyWhereTheInternetFindsThem) {
+  for (std::string host : {"play.example.org", "play.example.org:8443", "EXAMPLE.org", "example.org.", "203.0.113.5",
+                           "172.15.0.1", "172.32.0.1", "100.128.0.1", "[2a01:4f8::1]:80", "[::ffff:203.0.113.5]",
+                           "local.example.org", "mylan.de", "xn--e1afmkfd.xn--p1ai", "10.0.0.1.example.org"})
+    EXPECT_TRUE(SiteHosts({host}).is_public(host)) << host;
+  for (std::string address :
+       {"127.0.0.1:8787", "0.0.0.0", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.5:8787", "169.254.1.1",
+        "100.64.0.1", "198.18.0.1", "224.0.0.251", "255.255.255.255"})
+    EXPECT_FALSE(SiteHosts({address}).is_public(address)) << address;
+  for (std::string address : {"[::1]", "[::]", "[fe80::1]", "[fd00::1]", "[fec0::1]", "[ff02::fb]", "[::ffff:10.0.0.1]",
+                              "[::10.0.0.1]", "[64:ff9b::a00:1]"})
+    EXPECT_FALSE(SiteHosts({address}).is_public(address)) << address;
+  for (std::string name :
+       {"localhost", "foo.localhost", "localhost.", "nas", "nas.local", "NAS.Local.", "play.lan", "router.home.arpa",
+        "a.b.internal", "play.test", "box.home", "git.corp", "x.private", "10.1"})
+    EXPECT_FALSE(SiteHosts({name}).is_public(name)) << name;
 }
 
 }  // namespace

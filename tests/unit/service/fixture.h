@@ -25,7 +25,7 @@ class ServiceTest : public testing::Test {
 
   /// Restarts the service with other options, over the same store.
   void serve(ServiceOptions options) {
-    options.site_hosts = {"play.test"};
+    options.site_hosts = {"play.test", "play.example.org"};
     service = std::make_unique<Service>(*store, *store, std::move(options));
   }
 
