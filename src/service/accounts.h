@@ -36,6 +36,20 @@ struct Account {
 
 inline constexpr std::size_t kKeyIdLength = 16;
 
+/// A code that `client` requested for `email`, until when it is good.
+struct SignInCode {
+  std::string_view email;
+  std::string_view client;
+  std::string_view hash;
+  WallTime expires;
+};
+
+/// How much mail an address gets, whoever requests it. Past `mails`, a code that was mailed to it lately is enough.
+struct MailLimit {
+  Charge mails;
+  WallTime good_until;  ///< a code that is good for longer was mailed lately
+};
+
 class Accounts {
  public:
   virtual ~Accounts() = default;
@@ -43,10 +57,11 @@ class Accounts {
   /// The account that a key belongs to; nullopt for an unknown key.
   virtual Result<std::optional<std::string>> account_of_key(std::string_view key_hash) = 0;
 
-  /// Stores a code that `client` requested for `email`. It is void after `expires`, or once that client has requested
-  /// kLiveCodes newer ones; other clients' requests do not void it. Errors: rate_limited.
-  virtual Status put_code(std::string_view email, std::string_view client, std::string_view code_hash, WallTime expires,
-                          std::span<const Charge> charges) = 0;
+  /// Stores a code, which is then to be mailed. It is void after its time, or once its client has requested kLiveCodes
+  /// newer ones; other clients' requests do not void it. If an earlier code is enough, nothing is stored or charged,
+  /// and the time until which that one is good is returned. Errors: rate_limited.
+  virtual Result<std::optional<WallTime>> put_code(const SignInCode& code, const MailLimit& limit,
+                                                   std::span<const Charge> charges) = 0;
 
   /// Signs in with a code of `email`, as sign_in does, and voids all codes of that address. nullopt if `code_hash` is
   /// none of them. Errors: rate_limited.

@@ -105,7 +105,8 @@ JsonObject success_of(const Operation& operation, const Collection* collection) 
     case Place::key:
       return described("The key is valid", content_of("application/json", reference("schemas", "KeyHolder")));
     case Place::request_code:
-      return described("The code is on its way", content_of("application/json", reference("schemas", "CodeSent")));
+      return described("A code is on its way, or was mailed to that address within the last five minutes",
+                       content_of("application/json", reference("schemas", "CodeSent")));
     case Place::verify_code:
       return described("A key", content_of("application/json", reference("schemas", "SignedIn")));
     case Place::overview:

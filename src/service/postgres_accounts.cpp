@@ -40,6 +40,10 @@ constexpr const char* kDropOldCodes =
     "DELETE FROM sign_in_codes WHERE email = $1 AND client = $2 AND number NOT IN"
     " (SELECT number FROM sign_in_codes WHERE email = $1 AND client = $2 ORDER BY number DESC LIMIT $3)";
 constexpr const char* kCodesOfEmail = "SELECT hash FROM sign_in_codes WHERE email = $1 AND expires > $2 FOR UPDATE";
+// A code that expires later than a new one would was made before a clock was set back.
+constexpr const char* kLastMailed =
+    "SELECT expires FROM sign_in_codes WHERE email = $1 AND expires > $2 AND expires <= $3 ORDER BY expires DESC LIMIT "
+    "1";
 constexpr const char* kUseUp = "DELETE FROM sign_in_codes WHERE email = $1";
 
 /// All of them or none: the caller's transaction ends if this fails.
@@ -52,6 +56,19 @@ Status count_charges(PostgresConnection& connection, std::span<const Charge> cha
   counted.granted(answers.front());
   for (const Charge& charge : charges) PLAYFS_CHECK(counted.take(charge, now));
   return {};
+}
+
+/// Counts a mail. Returns until when a code that was mailed lately is good, if there have been enough mails.
+Result<std::optional<WallTime>> count_mail(PostgresConnection& connection, const SignInCode& code,
+                                           const MailLimit& limit, WallTime now, PostgresDeadline deadline) {
+  auto counted = count_charges(connection, std::span(&limit.mails, 1), now, deadline);
+  if (counted) return std::nullopt;
+  if (counted.error().code != ErrorCode::rate_limited) return fail(std::move(counted).error());
+  const auto lately =
+      Parameters().bytes(code.email).integer(to_column(limit.good_until)).integer(to_column(code.expires));
+  PLAYFS_TRY(auto mailed, connection.run({{kLastMailed, lately}}, deadline));
+  if (mailed.back().empty()) return std::nullopt;
+  return from_column(mailed.back().integer(0, 0));
 }
 
 Result<SignedIn> add_key(PostgresConnection& connection, std::string_view email, std::string_view key_hash,
@@ -89,19 +106,25 @@ Result<std::optional<std::string>> PostgresStore::account_of_key(std::string_vie
   return rows.string(0, 0);
 }
 
-Status PostgresStore::put_code(std::string_view email, std::string_view client, std::string_view code_hash,
-                               WallTime expires, std::span<const Charge> charges) {
-  return in_transaction(*writers_, [&](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
+Result<std::optional<WallTime>> PostgresStore::put_code(const SignInCode& code, const MailLimit& limit,
+                                                        std::span<const Charge> charges) {
+  std::optional<WallTime> enough;
+  PLAYFS_CHECK(in_transaction(*writers_, [&](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
     const WallTime now = clock_.wall();
+    PLAYFS_TRY(enough, count_mail(connection, code, limit, now, deadline));
+    if (enough) return {};
     PLAYFS_CHECK(count_charges(connection, charges, now, deadline));
-    PLAYFS_TRY(auto done,
-               connection.run(
-                   {{kForgetCodes, Parameters().integer(to_column(now))},
-                    {kPutCode, Parameters().bytes(email).bytes(client).bytes(code_hash).integer(to_column(expires))},
-                    {kDropOldCodes, Parameters().bytes(email).bytes(client).integer(kLiveCodes)}},
-                   deadline));
+    const auto of_client = Parameters().bytes(code.email).bytes(code.client);
+    auto put = of_client, drop = of_client;
+    put.bytes(code.hash).integer(to_column(code.expires));
+    drop.integer(kLiveCodes);
+    PLAYFS_TRY(auto done, connection.run({{kForgetCodes, Parameters().integer(to_column(now))},
+                                          {kPutCode, std::move(put)},
+                                          {kDropOldCodes, std::move(drop)}},
+                                         deadline));
     return {};
-  });
+  }));
+  return enough;
 }
 
 Result<std::optional<SignedIn>> PostgresStore::redeem_code(std::string_view email, std::string_view code_hash,

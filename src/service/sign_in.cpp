@@ -20,12 +20,21 @@ constexpr std::size_t kLongestEmail = 254;
 
 constexpr std::chrono::hours kWindow{1};
 // Counted per address and client, so that a stranger who requests or tries codes of an address takes nothing from its
-// owner, who does so from another client. Only the mail sent to one address is limited over all clients.
+// owner, who does so from another client.
+//
+// Only mail is limited over all clients, and never by refusing: strangers with a few addresses would use up any such
+// limit for good, and lock the owner out. But each code that they request is mailed to the owner, and good whoever
+// requested it. So past kMailsPerEmail, as long as the newest code that was mailed is good for another kLongEnough,
+// nothing is sent: the owner's mailbox has a code that works, and gets no more than one mail in five minutes. Signing
+// in voids all codes, so the next request is answered by a mail. A mail that was lost delays the next one that long.
 constexpr int kCodesPerEmailAndClient = 5;
-constexpr int kCodesPerEmail = 50;
+constexpr int kMailsPerEmail = 10;
+constexpr std::chrono::minutes kLongEnough = SignIn::kCodeLife / 2;
 constexpr int kCodesPerClient = 20;
 constexpr int kAttemptsPerEmailAndClient = 5;  // while a code lives
 constexpr int kAttemptsPerClient = 60;
+
+WallTime later(WallTime time, std::chrono::nanoseconds by) { return {time.nanoseconds + by.count()}; }
 
 std::string make_code(Random& random) {
   std::string code;
@@ -99,13 +108,16 @@ std::string SignIn::make_key() const { return "playfs_" + random_.hex(48); }
 Result<WallTime> SignIn::send_code(std::string_view address, const std::string& client) const {
   PLAYFS_TRY(std::string email, email_of(address));
   std::string code = make_code(random_);
-  WallTime expires{clock_.wall().nanoseconds + std::chrono::nanoseconds(kCodeLife).count()};
-  const std::array<Charge, 3> charges = {
+  const std::string hash = hash_of_code(email, code);
+  const WallTime now = clock_.wall(), expires = later(now, kCodeLife);
+  const MailLimit limit{{"code for\n" + email, kMailsPerEmail, kWindow, "codes for this address"},
+                        later(now, kLongEnough)};
+  const std::array<Charge, 2> charges = {
       Charge{"code for\n" + email + '\n' + client, kCodesPerEmailAndClient, kWindow,
              "codes for this address from this client"},
-      Charge{"code for\n" + email, kCodesPerEmail, kWindow, "codes for this address"},
       Charge{"codes to\n" + client, kCodesPerClient, kWindow, "codes requested by this client"}};
-  PLAYFS_CHECK(accounts_.put_code(email, client, hash_of_code(email, code), expires, charges));
+  PLAYFS_TRY(const auto enough, accounts_.put_code({email, client, hash, expires}, limit, charges));
+  if (enough) return *enough;
   std::string shown = code.substr(0, kCodeLength / 2) + "-" + code.substr(kCodeLength / 2);
   PLAYFS_CHECK(
       mailer_.send({email, "Your sign-in code: " + shown,

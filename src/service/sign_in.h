@@ -2,7 +2,7 @@
 //
 // A code is eight random characters, stored as a hash, and good once within ten minutes. A client's two newest codes
 // for an address are valid; signing in voids all of the address. Requests and attempts are limited per address and per
-// client. Answers never reveal whether an address is known.
+// client, mails per address without refusing its owner. Answers never reveal whether an address is known.
 #pragma once
 
 #include <string>
@@ -25,7 +25,8 @@ class SignIn {
   SignIn(Accounts& accounts, Mailer& mailer, const Clock& clock, Random& random)
       : accounts_(accounts), mailer_(mailer), clock_(clock), random_(random) {}
 
-  /// Sends a code to an address, if it is one; returns until when it is good. Errors: invalid_argument, rate_limited.
+  /// Sends a code to an address, if it is one, unless one was sent lately and the address gets too much mail. Returns
+  /// until when the newest code is good. Errors: invalid_argument, rate_limited.
   [[nodiscard]] Result<WallTime> send_code(std::string_view address, const std::string& client) const;
 
   struct NewKey {

@@ -32,6 +32,10 @@ constexpr std::string_view kDropOldCodes =
     "DELETE FROM sign_in_codes WHERE email = ?1 AND client = ?2 AND rowid NOT IN"
     " (SELECT rowid FROM sign_in_codes WHERE email = ?1 AND client = ?2 ORDER BY rowid DESC LIMIT ?3)";
 constexpr std::string_view kCodesOfEmail = "SELECT hash FROM sign_in_codes WHERE email = ?1 AND expires > ?2";
+// A code that expires later than a new one would was made before the clock was set back.
+constexpr std::string_view kLastMailed =
+    "SELECT expires FROM sign_in_codes WHERE email = ?1 AND expires > ?2 AND expires <= ?3 ORDER BY expires DESC LIMIT "
+    "1";
 constexpr std::string_view kUseUp = "DELETE FROM sign_in_codes WHERE email = ?1";
 
 Result<SignedIn> add_key(Connection& connection, std::string_view email, std::string_view key_hash, WallTime now,
@@ -58,6 +62,18 @@ Account account_of_row(const Statement& row) {
   return {std::string(row.text(0)), std::string(row.text(1)), from_column(row.integer(2)), row.integer(3)};
 }
 
+/// Counts a mail. Returns until when a code that was mailed lately is good, if there have been enough mails.
+Result<std::optional<WallTime>> count_mail(Connection& connection, const SignInCode& code, const MailLimit& limit,
+                                           WallTime now) {
+  auto counted = charge_write(connection, limit.mails, now);
+  if (counted) return std::nullopt;
+  if (counted.error().code != ErrorCode::rate_limited) return fail(std::move(counted).error());
+  PLAYFS_TRY(auto query, connection.use(kLastMailed));
+  query->bind(1, code.email).bind(2, to_column(limit.good_until)).bind(3, to_column(code.expires));
+  PLAYFS_TRY(bool is_enough, query->step());
+  return is_enough ? std::optional(from_column(query->integer(0))) : std::nullopt;
+}
+
 Result<bool> is_code_of(Connection& connection, std::string_view email, std::string_view code_hash, WallTime now) {
   PLAYFS_TRY(auto query, connection.use(kCodesOfEmail));
   query->bind(1, email).bind(2, to_column(now));
@@ -78,18 +94,23 @@ Result<std::optional<std::string>> SqliteStore::account_of_key(std::string_view 
   return std::string(query->text(0));
 }
 
-Status SqliteStore::put_code(std::string_view email, std::string_view client, std::string_view code_hash,
-                             WallTime expires, std::span<const Charge> charges) {
-  return connections_->write([&](Connection& connection) -> Status {
+Result<std::optional<WallTime>> SqliteStore::put_code(const SignInCode& code, const MailLimit& limit,
+                                                      std::span<const Charge> charges) {
+  std::optional<WallTime> enough;
+  PLAYFS_CHECK(connections_->write([&](Connection& connection) -> Status {
     WallTime now = clock_.wall();
+    PLAYFS_TRY(enough, count_mail(connection, code, limit, now));
+    if (enough) return {};
     for (const Charge& charge : charges) PLAYFS_CHECK(charge_write(connection, charge, now));
     PLAYFS_TRY(auto forget, connection.use(kForgetCodes));
     PLAYFS_CHECK(forget->bind(1, to_column(now)).run());
     PLAYFS_TRY(auto put, connection.use(kPutCode));
-    PLAYFS_CHECK(put->bind(1, email).bind(2, client).bind(3, code_hash).bind(4, to_column(expires)).run());
+    put->bind(1, code.email).bind(2, code.client).bind(3, code.hash).bind(4, to_column(code.expires));
+    PLAYFS_CHECK(put->run());
     PLAYFS_TRY(auto drop, connection.use(kDropOldCodes));
-    return drop->bind(1, email).bind(2, client).bind(3, static_cast<std::int64_t>(kLiveCodes)).run();
-  });
+    return drop->bind(1, code.email).bind(2, code.client).bind(3, static_cast<std::int64_t>(kLiveCodes)).run();
+  }));
+  return enough;
 }
 
 Result<std::optional<SignedIn>> SqliteStore::redeem_code(std::string_view email, std::string_view code_hash,

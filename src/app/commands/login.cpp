@@ -81,8 +81,9 @@ class LoginAttempt {
       return service_.request_code(email_);
     };
     PLAYFS_TRY(const auto expires, requested());
-    context_.out.note("A code is on its way to " + safe(email_) +
-                      (expires ? ", valid until " + format_iso8601(*expires) : "") + ".");
+    // A service may count on a code that it mailed lately.
+    context_.out.note("A code is on its way to " + safe(email_) + ", or arrived within the last minutes" +
+                      (expires ? "; it is valid until " + format_iso8601(*expires) : "") + ".");
     return {};
   }
 

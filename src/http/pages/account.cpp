@@ -87,7 +87,8 @@ Document code_form(std::string_view email) {
   Document document = titled("Enter the code");
   Html& html = document.main;
   html.element("p", {{"class", "lead"}},
-               "If the address is right, a code is on its way. It is good for ten minutes, and once.");
+               "If the address is right, a code is on its way, or arrived within the last minutes. It is good for ten "
+               "minutes, and once; the newest mail has the one to enter.");
   {
     auto form = html.open("form", {{"method", "post"}, {Address::action, account_url("sign-in")}});
     show_hidden(html, "email", email);
