@@ -121,7 +121,16 @@ void CallEngine::attempt(const CallPtr& call) {
   const auto ticket = gate_->enter();
   if (!ticket) return;
   if (call->cancel.cancelled()) return reject(call, interrupted("cancelled"));
+  if (!call->permit) return transmit(call);
+  call->permit(call->in_doubt, call->cancel, [self = shared_from_this(), call](Status may) {
+    if (may) self->transmit(call);
+    else self->reject(call, std::move(may).error());
+  });
+}
 
+void CallEngine::transmit(const CallPtr& call) {
+  const auto ticket = gate_->enter();
+  if (!ticket) return;
   nanoseconds pause{0};
   {
     MutexLock lock(mutex_);

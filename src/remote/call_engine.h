@@ -33,6 +33,7 @@ struct Call {
   Repeat repeat = Repeat::never;
   bool judged = true;    ///< false: any response is returned as it is
   bool may_wait = true;  ///< false: fails immediately during a pause
+  Permit permit;         ///< asked before each attempt; empty: none is needed
   CancelToken cancel;
   Callback<HttpResponse> done;
   int number = 1;
@@ -88,7 +89,10 @@ class CallEngine : public std::enable_shared_from_this<CallEngine> {
   void admit(const CallPtr& call);
   /// How long the call has taken, excluding rate-limit pauses.
   [[nodiscard]] std::chrono::nanoseconds tried(const Call& call) const;
+  /// Asks for the permit first.
   void attempt(const CallPtr& call);
+  /// Sends it, or waits for the end of a pause, after which the permit is asked for again.
+  void transmit(const CallPtr& call);
   void on_response(const CallPtr& call, Result<HttpResponse> result);
   void wait(const CallPtr& call, std::chrono::nanoseconds delay, void (CallEngine::*then)(const CallPtr&));
   /// The error of an unsuccessful response; nullopt for a success.

@@ -67,6 +67,7 @@ struct SendOptions {
   std::string subject = {};  ///< empty: the request target
   bool is_path = false;      ///< the request target is a path of the host, not below the base path
   std::optional<std::string> as = {};
+  Permit permit = {};
 };
 
 /// Never sends the key unencrypted.
@@ -97,6 +98,7 @@ void send(CallEngine& engine, HttpRequest request, std::string bucket, SendOptio
   call->repeat = options.repeat;
   call->judged = options.judged;
   call->may_wait = options.may_wait;
+  call->permit = std::move(options.permit);
   call->cancel = std::move(cancel);
   call->done = std::move(done);
   call->request = std::move(request);
@@ -142,10 +144,10 @@ void patch(CallEngine& engine, std::string collection, std::string id, const Jso
            CancelToken cancel, Callback<Record> done) {
   std::string target = target_of({collection, id});
   HttpHeaders headers{{"Idempotency-Key", engine.new_key()}};
-  send(engine, {"PATCH", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection), options,
-       std::move(cancel), decoded(std::move(done), [id = std::move(id)](const HttpResponse& response) {
-         return decode_record_of(id, response);
-       }));
+  send(engine, {"PATCH", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection),
+       std::move(options), std::move(cancel),
+       decoded(std::move(done),
+               [id = std::move(id)](const HttpResponse& response) { return decode_record_of(id, response); }));
 }
 
 }  // namespace
@@ -229,19 +231,20 @@ void Client::stream(std::string target, HttpHeaders headers, net::StreamLimits l
 }
 
 void Client::create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,
-                           Callback<Record> done, std::optional<std::string> as) {
+                           Callback<Record> done, std::optional<std::string> as, Permit permit) {
   HttpHeaders headers;
   Repeat repeat = idempotency_key.empty() ? Repeat::never : Repeat::freely;
   if (!idempotency_key.empty()) headers.add("Idempotency-Key", std::move(idempotency_key));
   std::string target = target_of({collection});
   send(*engine_, {"POST", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection),
-       {.repeat = repeat, .as = std::move(as)}, std::move(cancel), decoded(std::move(done), &decode_record));
+       {.repeat = repeat, .as = std::move(as), .permit = std::move(permit)}, std::move(cancel),
+       decoded(std::move(done), &decode_record));
 }
 
-void Client::patch_record(std::string collection, std::string id, Json body, CancelToken cancel,
-                          Callback<Record> done) {
-  patch(*engine_, std::move(collection), std::move(id), body, {.repeat = Repeat::if_not_done}, std::move(cancel),
-        std::move(done));
+void Client::patch_record(std::string collection, std::string id, Json body, CancelToken cancel, Callback<Record> done,
+                          Permit permit) {
+  patch(*engine_, std::move(collection), std::move(id), body,
+        {.repeat = Repeat::if_not_done, .permit = std::move(permit)}, std::move(cancel), std::move(done));
 }
 
 void Client::patch_record_now(std::string collection, std::string id, Json body, CancelToken cancel,

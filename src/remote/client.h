@@ -12,6 +12,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -69,6 +70,11 @@ struct Fetched {
   std::string etag;        ///< empty if the service sends none
 };
 
+/// Asked before each attempt of a call, also before those that the client repeats by itself: what was true at the first
+/// may not be true any more. An error ends the call. `in_doubt`: whether an earlier attempt may have been carried out.
+/// Called on any thread, and must not block.
+using Permit = std::function<void(bool in_doubt, const CancelToken& cancel, Callback<void> done)>;
+
 /// Whose an API key is, as the site says.
 struct KeyHolder {
   std::string email;  ///< may be empty
@@ -106,8 +112,9 @@ class Client {
   /// `as`: the caller() to send it as. If that is no longer possible, it fails with `unauthorized`, and nothing is
   /// sent.
   void create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,
-                     Callback<Record> done, std::optional<std::string> as = {});
-  void patch_record(std::string collection, std::string id, Json body, CancelToken cancel, Callback<Record> done);
+                     Callback<Record> done, std::optional<std::string> as = {}, Permit permit = {});
+  void patch_record(std::string collection, std::string id, Json body, CancelToken cancel, Callback<Record> done,
+                    Permit permit = {});
   /// The same, but sent immediately and at most once: fails with rate_limited during a pause or on a 429. For a value
   /// that may be outdated after a delay.
   void patch_record_now(std::string collection, std::string id, Json body, CancelToken cancel, Callback<Record> done);

@@ -252,7 +252,7 @@ class Renamed(fixture.Fixture):
                         self.eventually(lambda before=before: len(self.bodies()) > before, 'it is sent')
                     self.assertEqual(count.requests.count(f'GET /.site/data/threads/{plans}'), questions, count.requests)
 
-    def test_events_answer_the_question(self):
+    def test_events_that_get_lost_mislead_nobody(self):
         plans, notes = self.thread('Plans'), self.thread('Notes')
         self.begin(tells=True)
 
@@ -264,7 +264,7 @@ class Renamed(fixture.Fixture):
         self.assertEqual(set(os.listdir(self.by_title)), {'Plans', 'Notes'})
         with self.proxy.counting() as count:
             (self.by_title / 'Plans/reply').write_text('{"body": "in time"}')
-        self.assertNotIn(f'GET /.site/data/threads/{plans}', count.requests)
+        self.assertEqual(count.requests.count(f'GET /.site/data/threads/{plans}'), 1, count.requests)
         with open(self.by_title / 'Notes/reply', 'w', encoding='utf-8') as file:
             self.rename('threads', notes, title='Other')
             self.eventually(lambda: 'Other' in os.listdir(self.by_title), 'the rename is told')
@@ -272,9 +272,12 @@ class Renamed(fixture.Fixture):
             self.stale(file.flush)
             with open(os.devnull, 'w', encoding='utf-8') as nowhere:
                 os.dup2(nowhere.fileno(), file.fileno())  # its close flushes again
-        self.assertEqual(self.bodies(), ['in time'])
         with self.assertRaises(FileNotFoundError):
             (self.by_title / 'Notes/reply').write_text('{"body": "no such name"}')
+        self.proxy.muted = True
+        self.rename('threads', plans, title='Secrets')
+        self.stale(lambda: (self.by_title / 'Plans/reply').write_text('{"body": "nobody told"}'))
+        self.assertEqual(self.bodies(), ['in time'])
 
     def test_in_an_outage_the_name_is_checked_later(self):
         plans = self.thread('Plans')
@@ -295,6 +298,99 @@ class Renamed(fixture.Fixture):
         (kept,) = self.saved()
         self.assertEqual(json.loads(kept.read_text())['body'], 'for Plans')
         self.assertNotIn('nobody knows', self.told('stale')['message'])
+
+    def refuse_posts(self, status=429, code='rate_limited'):
+        document = json.dumps({'error': 'later', 'code': code, 'message': 'later'})
+        self.proxy.fate = lambda request: (status, document) if request.startswith('POST') else None
+
+    def test_each_attempt_checks_the_name(self):
+        for status, code, remounts in (429, 'rate_limited', False), (503, 'unavailable', True):
+            with self.subTest(status=status, remounts=remounts):
+                plans = self.thread(code)
+                self.begin()
+                os.readlink(self.by_title / code)
+                self.refuse_posts(status, code)
+                self.assertEqual(self.sh(f'echo text > threads/by-title/{code}/reply').returncode, 0)
+                self.told(f'threads/{plans}/reply', 'sent again by itself')
+                self.rename('threads', plans, title='Secrets')
+                if remounts:
+                    self.ann.unmount()
+                    self.begin()
+                self.proxy.fate = lambda request: None
+                told = self.told('stale', f'"{code}"', '"Secrets"', '/unsent/')
+                self.assertEqual(self.bodies(), [])
+                # A 503 does not tell whether the service got it.
+                self.assertEqual('nobody knows whether it arrived' in told['message'], status == 503, told)
+                self.ann.unmount()
+
+    def test_an_attempt_that_the_client_repeats_checks_the_name(self):
+        plans = self.thread('Plans')
+        self.begin()
+        os.readlink(self.by_title / 'Plans')
+        refused = []
+
+        def fate(request):
+            if request.startswith('POST') and not refused:
+                refused.append(request)
+                self.rename('threads', plans, title='Secrets')
+                return 503, '{"error": "away", "code": "unavailable", "message": "away"}'
+            return None
+
+        self.proxy.fate = fate
+        self.stale(lambda: (self.by_title / 'Plans/reply').write_text('{"body": "for the plans"}'))
+        self.assertIn('it was not sent again', self.told('stale', '"Secrets"')['message'])
+        self.assertEqual((len(refused), self.bodies()), (1, []))
+        # By its id it is sent, once.
+        for _ in range(2):
+            (self.top / f'threads/{plans}/reply').write_text('{"body": "by id"}')
+        self.assertEqual(self.bodies(), ['by id'] * 2)
+
+    def test_what_was_written_by_id_vouches_for_no_name(self):
+        plans = self.thread('Plans')
+        self.begin()
+        os.readlink(self.by_title / 'Plans')
+        by_id, by_name = self.top / f'threads/{plans}/reply', self.by_title / 'Plans/reply'
+
+        def write(path):
+            # Not by this thread: it would be remembered for having used the name.
+            script = 'import sys; open(sys.argv[1], "w").write(\'{"body": "ok"}\')'
+            return self.command('python3', '-c', script, path, check=False).stderr
+
+        self.refuse_posts()
+        self.assertIn(os.strerror(errno.EAGAIN), write(by_id))
+        self.rename('threads', plans, title='Secrets')
+        self.proxy.fate = lambda request: None
+        self.assertIn(os.strerror(errno.ESTALE), write(by_name))
+        self.assertEqual(self.bodies(), [])
+        self.assertEqual(write(by_id), '')
+        self.assertEqual(self.bodies(), ['ok'])
+
+    def test_a_change_that_is_repeated_checks_the_name(self):
+        ada = self.api.create('agents', handle='ada')['id']
+        self.begin()
+        (self.top / 'agents/ada.json').read_text()
+        refused = []
+
+        def fate(request):
+            if request.startswith('PATCH') and not refused:
+                refused.append(request)
+                self.rename('agents', ada, handle='eve')
+                return 429, '{"error": "later", "code": "rate_limited", "message": "later"}'
+            return None
+
+        self.proxy.fate = fate
+        self.stale(lambda: (self.top / 'agents/ada.json').write_text('{"about": "mine"}'))
+        self.assertEqual((len(refused), self.api.get('agents', ada).get('about')), (1, None))
+
+    def test_a_hidden_thread_takes_nothing_by_its_title(self):
+        plans = self.thread('Plans')
+        self.begin()
+        os.readlink(self.by_title / 'Plans')
+        self.playfs('serve', 'hide', plans, '--store', self.home / 'store', who='server')
+        self.stale(lambda: (self.by_title / 'Plans/reply').write_text('{"body": "text"}'))
+        told = self.told('stale', '"Plans"', plans)
+        self.assertIn('is hidden by now', told['message'])
+        self.assertNotIn('""', told['message'])
 
     def test_a_change_of_a_record_by_an_old_name_is_refused(self):
         made = {'agents': self.api.create('agents', handle='ada')['id'], 'spaces': self.api.create('spaces', name='lab')['id'],

@@ -96,7 +96,7 @@ std::string entry_text(const JournalledRequest& request) {
   }
   JsonObject object{{"path", request.path},          {"begun", format_iso8601(request.begun)},
                     {"told", request.is_told},       {"resumed", request.is_resumed},
-                    {"checked", request.is_checked}, {"steps", std::move(steps)}};
+                    {"checked", request.may_have_arrived}, {"steps", std::move(steps)}};
   if (request.is_caller_known) object.set("caller", request.caller);
   if (!request.draft.empty()) object.set("draft", request.draft);
   return sealed(std::move(object));
@@ -116,7 +116,7 @@ std::optional<JournalledRequest> parsed_entry(std::string_view text) {
   request.is_of_earlier_version = opened->is_of_earlier_version;
   request.is_told = *told;
   request.is_resumed = bool_in(object, "resumed").value_or(false);
-  request.is_checked = bool_in(object, "checked").value_or(true);
+  request.may_have_arrived = bool_in(object, "checked").value_or(true);
   request.draft = string_in(object, "draft");
   for (const Json& each : *steps->array()) {
     auto step = parsed_step(each);

@@ -1,5 +1,9 @@
 #include "vfs/control/record_change.h"
 
+#include <atomic>
+#include <chrono>
+#include <memory>
+
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/handles.h"
@@ -17,11 +21,25 @@ namespace {
 /// Head moves only by commits: a copy that is written back late would undo what others have published since.
 constexpr const char* kHead = "latest_revision";
 
-Async<Record> patch(Mount& mount, std::string collection, std::string id, JsonObject fields) {
-  auto send = [&mount, collection, id, fields = std::move(fields)](const CancelToken& cancel,
-                                                                   Callback<Record> done) mutable {
+/// What the service said this short a time ago is not asked for again.
+constexpr std::chrono::seconds kJustAsked{1};
+
+/// The client may wait before it sends, and repeats a change that was refused because of too many: others may have
+/// renamed the record meanwhile. Its name has just been checked.
+remote::Permit permit_of(Mount& mount, Addressed addressed) {
+  auto asked_at = std::make_shared<std::atomic<SteadyTime>>(mount.clock().steady());
+  return [&mount, addressed, asked_at](bool in_doubt, const CancelToken& cancel, Callback<void> done) {
+    const SteadyTime now = mount.clock().steady();
+    if (now - asked_at->exchange(now) < kJustAsked) return done({});
+    ask_name(mount, addressed, in_doubt, cancel, std::move(done));
+  };
+}
+
+Async<Record> patch(Mount& mount, std::string collection, std::string id, JsonObject fields, remote::Permit permit) {
+  auto send = [&mount, collection, id, permit = std::move(permit), fields = std::move(fields)](
+                  const CancelToken& cancel, Callback<Record> done) mutable {
     mount.site().client().ask_now();
-    mount.site().client().patch_record(collection, id, std::move(fields), cancel, std::move(done));
+    mount.site().client().patch_record(collection, id, std::move(fields), cancel, std::move(done), permit);
   };
   auto sent = answer<Record>(std::move(send));
   co_return co_await sent;
@@ -131,12 +149,15 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
   Result<Record> asked = co_await asking;
   if (!asked) co_return fail(std::move(asked).error().while_doing("read the record, which was not changed"));
   const Record now = *std::move(asked);
+  remote::Permit permit;
   // A change made through this open file may have renamed the record.
   if (const std::string called = name_in_path(*op, shown); !called.empty() && !own->record()) {
-    if (Status is_it = check_name(shown.collection, now, called, path_by_id(shown)); !is_it) {
+    const Addressed addressed{shown.collection, shown.id, called, path_by_id(shown)};
+    if (Status is_it = check_name(addressed, now); !is_it) {
       PLAYFS_AWAIT_CHECK(show(mount, op, shown, now));
       co_return fail(std::move(is_it).error());
     }
+    permit = permit_of(mount, addressed);
   }
   Result<JsonObject> differing = changed_fields(shown.collection, *before, now, text);
   if (now.updated_at != before->updated_at && (!differing || differing->empty()))
@@ -152,7 +173,7 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
     PLAYFS_AWAIT_CHECK(check_handle_is_free(mount, op, text_field(changed, "handle"), shown.id));
   if (shown.collection == "messages")
     PLAYFS_AWAIT_CHECK(check_parent(mount, op, text_field(changed, "parent"), text_field(now.fields, "thread")));
-  auto patching = patch(mount, shown.collection, shown.id, changed);
+  auto patching = patch(mount, shown.collection, shown.id, changed, permit);
   Result<Record> answered = co_await patching;
   if (!answered) {
     if (traits_of(answered.error().code).reached != Reached::decision) {

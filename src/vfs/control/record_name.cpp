@@ -1,51 +1,64 @@
 #include "vfs/control/record_name.h"
 
-#include <algorithm>
-
 #include "content/names.h"
+#include "model/for_me.h"
 #include "vfs/mount.h"
 
 namespace playfs::vfs {
 namespace {
 
-Status check_is_same(const std::string& now, const std::string& name, const std::string& id, const std::string& by_id) {
-  if (now == name) return {};
-  return fail(ErrorCode::stale,
-              "what was called \"" + name + "\" (" + id + ") is called \"" + now +
-                  "\" by now: others have renamed it; nothing was sent",
-              "if you mean it, write to " + by_id + "; else see what has the name now");
+std::string what_became_of_it(const Record& now, const std::string& name) {
+  if (is_hidden(now)) return "is hidden by now, so nobody is shown what it is called";
+  if (name.empty()) return "has a name by now that cannot be shown";
+  return "is called \"" + name + "\" by now: others have renamed it";
+}
+
+void get_current(Mount& mount, const std::string& collection, const std::string& id, const CancelToken& cancel,
+                 Callback<Record> done) {
+  mount.site().client().ask_now();
+  mount.site().client().get_record(collection, id, cancel, std::move(done));
 }
 
 }  // namespace
 
+Addressed addressed_thread(const std::string& thread, const std::string& title) {
+  return {"threads", thread, title, "threads/" + thread + "/reply"};
+}
+
 Async<Record> current_record(Mount& mount, std::string collection, std::string id) {
   auto ask = [&mount, collection, id](const CancelToken& cancel, Callback<Record> done) {
-    mount.site().client().ask_now();
-    mount.site().client().get_record(collection, id, cancel, std::move(done));
+    get_current(mount, collection, id, cancel, std::move(done));
   };
   auto asked = answer<Record>(std::move(ask));
   co_return co_await asked;
 }
 
-Status check_name(const std::string& collection, const Record& record, const std::string& name,
-                  const std::string& by_id) {
-  return check_is_same(content::name_carried(collection, record), name, record.id, by_id);
+Status check_name(const Addressed& addressed, const Record& now, bool is_in_doubt) {
+  const std::string name = content::name_carried(addressed.collection, now);
+  if (name == addressed.name) return {};
+  const std::string so_far = is_in_doubt ? "it was not sent again" : "nothing was sent";
+  const std::string first = is_in_doubt ? "see whether it has arrived; if it has not, and" : "if";
+  return fail(ErrorCode::stale,
+              "what was called \"" + addressed.name + "\" (" + addressed.id + ") " + what_became_of_it(now, name) +
+                  "; " + so_far,
+              first + " you mean it, write to " + addressed.by_id + "; else see what has the name now");
 }
 
-Async<void> check_thread_is_called(Mount& mount, OperationPtr, std::string thread, std::string name) {
-  const std::string by_id = "threads/" + thread + "/reply";
-  if (const auto list = mount.site().is_list_told("threads") ? mount.site().try_list("threads") : nullptr) {
-    const auto is_it = [&](const content::Listed& each) { return each.id == thread; };
-    const auto known = std::find_if(list->begin(), list->end(), is_it);
-    if (known != list->end()) co_return check_is_same(known->name, name, thread, by_id);
-  }
+void ask_name(Mount& mount, Addressed addressed, bool is_in_doubt, const CancelToken& cancel, Callback<void> done) {
   // A plain GET of one small record: a conditional one would need its ETag kept, and save some hundred bytes.
-  auto asking = current_record(mount, "threads", thread);
-  Result<Record> now = co_await asking;
-  if (!now) co_return fail(std::move(now).error().while_doing("see what the thread is called"));
-  Status is_it = check_name("threads", *now, name, by_id);
-  if (!is_it) mount.site().relearn("threads", *now);  // the old name leads there no more
-  co_return is_it;
+  auto asked = [&mount, addressed, is_in_doubt, done = std::move(done)](Result<Record> now) mutable {
+    if (!now) return done(fail(std::move(now).error().while_doing("see what " + addressed.id + " is called")));
+    Status is_it = check_name(addressed, *now, is_in_doubt);
+    if (is_it) return done({});
+    // The old name leads there no more. Not on this thread: the client's threads carry all responses.
+    auto learn = [&mount, addressed, now = std::move(*now), is_it = std::move(is_it),
+                  done = std::move(done)]() mutable {
+      mount.site().relearn(addressed.collection, now);
+      done(std::move(is_it));
+    };
+    mount.executor().post(std::move(learn));
+  };
+  get_current(mount, addressed.collection, addressed.id, cancel, std::move(asked));
 }
 
 }  // namespace playfs::vfs

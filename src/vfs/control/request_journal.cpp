@@ -140,12 +140,10 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
     repeated->is_told = false;
     repeated->draft = draft;
     if (!std::exchange(repeated->is_caller_known, true)) repeated->caller = caller;
-    // Who repeats it by another path means the thread, whatever it is called. So it is sent unchecked, also by those
-    // who have a copy of it.
-    if (std::string& title = repeated->steps.front().thread_title; title != steps.front().thread_title) {
-      title.clear();
-      repeated->is_checked = true;
-    }
+    // It is addressed as it is written now, also for those who have a copy of it. But what is on its way by its id goes
+    // on: this writer's title is checked for this writer.
+    std::string& title = repeated->steps.front().thread_title;
+    if (!repeated->is_joined || !title.empty()) title = steps.front().thread_title;
     PLAYFS_CHECK(record(*repeated));
     return std::move(*repeated);
   }
@@ -241,14 +239,20 @@ bool RequestJournal::is_unfinished(const JournalledRequest& request) const {
   return under_way_.contains(request.name);
 }
 
-bool RequestJournal::is_checked(const JournalledRequest& request) const {
-  if (request.is_checked) return true;
+bool RequestJournal::may_have_arrived(const JournalledRequest& request) const {
+  if (request.may_have_arrived) return true;
   MutexLock lock(mutex_);
   for (const auto* others : {&resumed_, &told_})
-    if (auto other = others->find(request.name); other != others->end()) return other->second.is_checked;
+    if (auto other = others->find(request.name); other != others->end()) return other->second.may_have_arrived;
   return std::any_of(answered_.begin(), answered_.end(), [&](const Answered& each) {
-    return each.request.name == request.name && each.request.is_checked;
+    return each.request.name == request.name && each.request.may_have_arrived;
   });
+}
+
+std::string RequestJournal::thread_title(const JournalledRequest& request) const {
+  MutexLock lock(mutex_);
+  const auto resumed = resumed_.find(request.name);
+  return (resumed == resumed_.end() ? request : resumed->second).steps.front().thread_title;
 }
 
 bool RequestJournal::is_too_old(const JournalledRequest& request) const {
@@ -266,7 +270,7 @@ Status RequestJournal::may_be_sent(const JournalledRequest& request) const {
 }
 
 Error RequestJournal::give_up(JournalledRequest request, Error why) {
-  const bool was_never_sent = is_refused_here(why);
+  const bool was_never_sent = is_refused_here(why) && !request.may_have_arrived;
   Unsent unsent = keep_unsent(unsent_directory(), request, std::move(why));
   // Only if its writer has not repeated it meanwhile and got the outcome.
   if (!unsent.is_kept || !is_unfinished(request)) return std::move(unsent.why);

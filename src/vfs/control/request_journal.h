@@ -44,7 +44,8 @@ struct RequestStep {
   JsonObject body;
   std::string key = {};   ///< its Idempotency-Key; given by the journal
   std::string made = {};  ///< the id of the record, once the service has created it
-  /// The title by which the path led to the message's thread, which must still have it; empty: the path has its id.
+  /// The title by which the path led to the message's thread, which must have it at each attempt; empty: the path has
+  /// its id.
   std::string thread_title = {};
 };
 
@@ -61,9 +62,9 @@ struct JournalledRequest {
   bool is_joined = false;   ///< resumed, and repeated by its writer meanwhile
   /// Its writer knows that it failed, and repeats it or not. Else the mount sends it again, or saves its text.
   bool is_told = false;
-  /// Nothing was in its way when it was about to be sent, so it may have arrived. Earlier versions did not
-  /// journal this: their requests count as checked.
-  bool is_checked = false;
+  /// An attempt was made, and nobody knows what became of it. What is checked before it is sent journals this before the
+  /// attempt, by the name that earlier versions gave it ("checked"); the first ones did not, so theirs count as sent.
+  bool may_have_arrived = false;
   bool is_of_earlier_version = false;  ///< as read from the disk
   std::string name = {};               ///< of its file
   std::string draft = {};              ///< of the text that it was made of
@@ -91,7 +92,7 @@ class RequestJournal {
   [[nodiscard]] Result<JournalledRequest> begin(std::string path, std::vector<RequestStep> steps,
                                                 std::int64_t order = 0, const std::string& caller = {},
                                                 const std::string& draft = {}) PLAYFS_EXCLUDES(mutex_);
-  /// Journals the records made so far, `is_checked` and `is_told`.
+  /// Journals the records made so far, `may_have_arrived` and `is_told`.
   [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
   /// Marks that the mount sends it again, since its writer was told that it was accepted.
   [[nodiscard]] Status keep_sending(JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
@@ -101,8 +102,10 @@ class RequestJournal {
   void set_left(const std::string& draft, bool is_left) PLAYFS_EXCLUDES(mutex_);
   /// Whether it is still to be sent: nobody has got its outcome.
   [[nodiscard]] bool is_unfinished(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
-  /// Whether it is checked, here or in the copy of another sender of the same request.
-  [[nodiscard]] bool is_checked(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
+  /// Whether it may have arrived, by an attempt here or by another sender of the same request.
+  [[nodiscard]] bool may_have_arrived(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
+  /// The title by which a request that the mount sends again is addressed by now: its writer may have repeated it.
+  [[nodiscard]] std::string thread_title(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
   /// Whether one that was left behind may be sent by itself. Those that may not are to be given up.
   [[nodiscard]] Status may_be_sent(const JournalledRequest& request) const;
   /// It has its outcome.

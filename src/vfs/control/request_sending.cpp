@@ -1,5 +1,8 @@
 #include "vfs/control/request_sending.h"
 
+#include <atomic>
+#include <utility>
+
 #include "base/log.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
@@ -8,6 +11,7 @@
 #include "vfs/control/record_name.h"
 #include "vfs/control/request_file.h"
 #include "vfs/control/resumed_requests.h"
+#include "vfs/control/unsent_text.h"
 #include "vfs/mount.h"
 #include "wire/json.h"
 
@@ -24,9 +28,9 @@ Status check_size(const RequestStep& step) {
               "shorten it, or split it");
 }
 
-Async<RecordPartPtr> create(Mount& mount, RequestStep step, std::string caller) {
-  auto begin = [&mount, step = std::move(step), caller = std::move(caller)](const CancelToken& cancel,
-                                                                            Callback<RecordPartPtr> made) {
+Async<RecordPartPtr> create(Mount& mount, RequestStep step, std::string caller, remote::Permit permit) {
+  auto begin = [&mount, step = std::move(step), caller = std::move(caller), permit = std::move(permit)](
+                   const CancelToken& cancel, Callback<RecordPartPtr> made) {
     // Not on this thread: the client's threads carry all responses, and storing this one may take long.
     auto learn = [&mount, collection = step.collection, cancel, made = std::move(made)](Result<Record> record) mutable {
       if (!record) return made(fail(std::move(record).error()));
@@ -38,7 +42,8 @@ Async<RecordPartPtr> create(Mount& mount, RequestStep step, std::string caller) 
           });
     };
     mount.site().client().ask_now();
-    mount.site().client().create_record(step.collection, step.body, step.key, cancel, std::move(learn), caller);
+    mount.site().client().create_record(step.collection, step.body, step.key, cancel, std::move(learn), caller,
+                                        permit);
   };
   auto created = answer<RecordPartPtr>(std::move(begin));
   co_return co_await created;
@@ -60,11 +65,50 @@ Fetch end_in_journal(Mount& mount, const std::shared_ptr<JournalledRequest>& req
   });
 }
 
+/// Whether something is checked before it is sent, so that the next mount must know whether it was.
+bool is_checked_first(const JournalledRequest& request) {
+  const RequestStep& first = request.steps.front();
+  return first.collection == "agents" || !first.thread_title.empty();
+}
+
+/// What one call has tried, which the client repeats by itself.
+struct Tries {
+  std::atomic<bool> was_in_doubt = false;  ///< whether it may have arrived before the last attempt
+  std::atomic<bool> is_out = false;        ///< whether the last attempt was permitted
+};
+
+/// Before each attempt: what was written by a thread's title goes there only if it still has that title. And the
+/// journal knows of the attempt before it is made.
+remote::Permit permit_of(Mount& mount, const std::shared_ptr<JournalledRequest>& request, const std::string& title,
+                         const std::shared_ptr<Tries>& tries) {
+  const bool before = request->may_have_arrived;
+  tries->was_in_doubt = before;
+  return [&mount, request, title, tries, before](bool in_doubt, const CancelToken& cancel, Callback<void> done) {
+    tries->was_in_doubt = before || in_doubt;
+    tries->is_out = false;
+    auto permit = [&mount, request, tries, done = std::move(done)](Status may) mutable {
+      if (!may) return done(std::move(may));
+      tries->is_out = true;
+      if (std::exchange(request->may_have_arrived, true) || !is_checked_first(*request)) return done({});
+      mount.disk().post([&mount, request, done = std::move(done)]() mutable { done(mount.journal().record(*request)); });
+    };
+    if (title.empty()) return permit({});
+    const std::string thread = text_field(request->steps.front().body, "thread");
+    ask_name(mount, addressed_thread(thread, title), tries->was_in_doubt, cancel, std::move(permit));
+  };
+}
+
+/// After a failed call. What the service refused because of too many requests has not arrived.
+bool may_have_arrived(const Tries& tries, const Error& error) {
+  return tries.was_in_doubt || (tries.is_out && error.code != ErrorCode::rate_limited);
+}
+
 /// Why the step failed, and what its writer can do.
 Error failure_of(const JournalledRequest& request, std::size_t step, Error error) {
   // A refusal does not prove that an earlier attempt did not arrive, so a repeated request keeps its keys.
-  error = with_advice(std::move(error), "it may have arrived: write the same text again, and it is sent once",
-                      "wait, then write the same text again: it is sent once");
+  if (request.may_have_arrived || error.code == ErrorCode::rate_limited)
+    error = with_advice(std::move(error), "it may have arrived: write the same text again, and it is sent once",
+                        "wait, then write the same text again: it is sent once");
   if (step == 0) return error;
   const std::string& thread = request.steps[0].made;
   error.message = "the thread " + thread + " was created, but its first message was not: " + error.message;
@@ -73,17 +117,24 @@ Error failure_of(const JournalledRequest& request, std::size_t step, Error error
   return error;
 }
 
-/// Sends the steps whose records have not been made. `request` then has their ids.
-Async<Sent> send(Mount& mount, std::shared_ptr<JournalledRequest> request) {
+/// Sends the steps whose records have not been made. `request` then has their ids. `title`: by which its thread was
+/// addressed, if it was.
+Async<Sent> send(Mount& mount, std::shared_ptr<JournalledRequest> request, std::string title) {
   RecordPartPtr last;
   for (std::size_t at = 0; at < request->steps.size(); ++at) {
     if (at + 1 < request->steps.size() && !request->steps[at].made.empty()) continue;
     RequestStep step = request->steps[at];
     if (at > 0) step.body.set("thread", request->steps[at - 1].made);
-    auto creating = create(mount, std::move(step), request->caller);
+    auto tries = std::make_shared<Tries>();
+    auto creating = create(mount, std::move(step), request->caller, permit_of(mount, request, title, tries));
     Result<RecordPartPtr> part = co_await creating;
     if (!part && part.error().code == ErrorCode::interrupted) co_return fail(std::move(part).error());
-    if (!part) co_return fail(failure_of(*request, at, std::move(part).error()));
+    if (!part) {
+      const bool was_out = std::exchange(request->may_have_arrived, may_have_arrived(*tries, part.error()));
+      if (was_out != request->may_have_arrived && is_checked_first(*request))
+        PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
+      co_return fail(failure_of(*request, at, std::move(part).error()));
+    }
     last = *part;
     request->steps[at].made = last->record.id;
     if (at + 1 < request->steps.size()) PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
@@ -103,19 +154,15 @@ Async<void> until_its_turn(Mount& mount, std::string path, RequestTextPtr text) 
   co_return Status();
 }
 
-/// Checks a request before it is sent for the first time. One that may have arrived may have taken the handle itself.
-Async<void> check_once(Mount& mount, OperationPtr op, std::shared_ptr<JournalledRequest> request) {
+/// Checks that a handle is free, unless the request may have arrived: then it may have taken the handle itself.
+Async<void> check_handle(Mount& mount, OperationPtr op, std::shared_ptr<JournalledRequest> request) {
   const RequestStep& first = request->steps.front();
-  const bool is_free_to_go = first.collection != "agents" && first.thread_title.empty();
-  if (is_free_to_go || mount.journal().is_checked(*request)) co_return Status();
-  auto checking = check_step(mount, op, first);
+  if (first.collection != "agents" || mount.journal().may_have_arrived(*request)) co_return Status();
+  auto checking = check_handle_is_free(mount, op, text_field(first.body, "handle"), "");
   Status may_go = co_await checking;
   // Perhaps taken by itself: a writer may repeat a request while it is resumed.
-  if (!may_go && mount.journal().is_checked(*request)) co_return Status();
-  PLAYFS_CO_CHECK(std::move(may_go));
-  request->is_checked = true;
-  auto journalled = journal_progress(mount, request);
-  co_return co_await journalled;
+  if (!may_go && mount.journal().may_have_arrived(*request)) co_return Status();
+  co_return may_go;
 }
 
 /// Saves the text of a request that was accepted and then refused. Returns the error that says where.
@@ -147,6 +194,10 @@ Async<void> after_failure(Mount& mount, RequestTextPtr text, std::shared_ptr<Jou
     if (is_undecided(error)) error.hint = kSentAgain;
     co_return fail(std::move(error));
   }
+  if (!text->is_accepted() && is_refused_here(error) && !mount.journal().may_have_arrived(*request)) {
+    if (!request->is_joined) PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
+    co_return fail(std::move(error));
+  }
   if (!text->is_accepted()) {
     request->is_told = true;
     PLAYFS_AWAIT_CHECK(journal_progress(mount, request));
@@ -164,19 +215,14 @@ Error behind(const RequestText& text, Error why) {
 }
 
 /// Checks and sends it: nothing that was written to the file earlier is in its way.
-Async<Sent> send_in_turn(Mount& mount, OperationPtr op, RequestTextPtr text,
-                         std::shared_ptr<JournalledRequest> request) {
+Async<Sent> send_in_turn(Mount& mount, OperationPtr op, RequestTextPtr text, std::shared_ptr<JournalledRequest> request,
+                         std::string title) {
   // Not before its turn, since an earlier request may have taken the handle.
-  auto checking = check_once(mount, op, request);
+  auto checking = check_handle(mount, op, request);
   Status may_go = co_await checking;
-  const bool is_told = !text->is_accepted() && !mount.journal().is_sent_again(*request);
-  if (!may_go && is_told && may_go.error().code != ErrorCode::interrupted) {
-    PLAYFS_AWAIT_CHECK(end_in_journal(mount, request));
-    co_return fail(may_go.error());
-  }
   Result<Sent> sent = fail(may_go ? Error() : may_go.error());
   if (may_go) {
-    auto sending = send(mount, request);
+    auto sending = send(mount, request, title);
     sent = co_await sending;
   }
   if (sent) text->set_answered();
@@ -190,6 +236,7 @@ Async<Sent> send_in_turn(Mount& mount, OperationPtr op, RequestTextPtr text,
 Async<Sent> send_once(Mount& mount, OperationPtr op, std::string path, std::vector<RequestStep> steps) {
   for (const RequestStep& step : steps) PLAYFS_CO_CHECK(check_size(step));
   const RequestTextPtr text = *op->held<RequestTextPtr>(kRequestText);
+  const std::string title = steps.front().thread_title;
   auto request = std::make_shared<JournalledRequest>();
   PLAYFS_AWAIT_CHECK(on_disk(mount, [&mount, path, steps, request, text, order = text->order()]() -> Status {
     PLAYFS_TRY(*request,
@@ -202,13 +249,13 @@ Async<Sent> send_once(Mount& mount, OperationPtr op, std::string path, std::vect
   PLAYFS_AWAIT_CHECK(mount.resumed().tried(path));
   if (auto why = mount.resumed().keeps_waiting(path))
     PLAYFS_AWAIT_CHECK(after_failure(mount, text, request, behind(*text, *std::move(why))));
-  auto sending = send_in_turn(mount, op, text, request);
+  auto sending = send_in_turn(mount, op, text, request, title);
   co_return co_await sending;
 }
 
 Async<Sent> send_again(Mount& mount, OperationPtr op, std::shared_ptr<JournalledRequest> request) {
-  PLAYFS_AWAIT_CHECK(check_once(mount, op, request));
-  auto sending = send(mount, request);
+  PLAYFS_AWAIT_CHECK(check_handle(mount, op, request));
+  auto sending = send(mount, request, mount.journal().thread_title(*request));
   co_return co_await sending;
 }
 
@@ -225,9 +272,13 @@ ShownText shown_answer(Mount& mount, const Sent& sent) {
 Async<void> check_step(Mount& mount, OperationPtr op, RequestStep step) {
   if (step.collection == "agents")
     PLAYFS_AWAIT_CHECK(check_handle_is_free(mount, op, text_field(step.body, "handle"), ""));
-  if (!step.thread_title.empty())
-    PLAYFS_AWAIT_CHECK(check_thread_is_called(mount, op, text_field(step.body, "thread"), step.thread_title));
-  co_return Status();
+  if (step.thread_title.empty()) co_return Status();
+  auto asking = [&mount, addressed = addressed_thread(text_field(step.body, "thread"), step.thread_title)](
+                    const CancelToken& cancel, Callback<void> done) {
+    ask_name(mount, addressed, false, cancel, std::move(done));
+  };
+  Fetch ask = asking;
+  co_return co_await ask;
 }
 
 bool is_undecided(const Error& error) { return traits_of(error.code).reached != Reached::decision; }

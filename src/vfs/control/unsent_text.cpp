@@ -46,8 +46,10 @@ Unsent keep_unsent(const std::string& directory, const JournalledRequest& reques
   const std::string text = wire::to_pretty_text(unsent.body),
                     path = directory + "/" + request.steps.front().key + ".json";
   const Status kept = write_unsent(directory, path, text);
-  const bool is_refused = traits_of(why.code).reached == Reached::decision && !request.is_resumed;
-  if (is_refused || is_refused_here(why)) {
+  const bool is_refused = is_refused_here(why)
+                              ? !request.may_have_arrived
+                              : traits_of(why.code).reached == Reached::decision && !request.is_resumed;
+  if (is_refused) {
     why.message += kept ? "; its text is in " + path : "; its text is " + text;
     if (!kept) why.hint = std::string(kStillThere) + "tries to send it, or saves it";
     if (kept && why.hint.empty()) why.hint = "to send it again, " + sending(path, unsent.path);

@@ -9,7 +9,7 @@
 
 namespace playfs::vfs {
 
-/// Whether `why` is a refusal by this mount, before anything was sent: no service's answer has these codes.
+/// Whether `why` is a refusal by this mount, before an attempt: no service's answer has these codes.
 bool is_refused_here(const Error& why);
 
 struct Unsent {

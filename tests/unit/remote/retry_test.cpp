@@ -82,6 +82,34 @@ TEST_F(ClientTest, APatchIsRepeatedOnlyWhereItWasNotDone) {
   EXPECT_TRUE(limited.ok());
 }
 
+TEST_F(ClientTest, APermitIsAskedForBeforeEachAttempt) {
+  std::vector<bool> doubts;
+  std::vector<Callback<void>> asked;
+  Permit permit = [&](bool in_doubt, const CancelToken&, Callback<void> done) {
+    doubts.push_back(in_doubt);
+    asked.push_back(std::move(done));
+  };
+  Answer<Record> answer;
+  client().create_record("messages", JsonObject{{"body", "b"}}, "key-1", {}, answer.callback(), {}, permit);
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(transport.count(), 0u);
+  asked[0]({});
+  ASSERT_EQ(transport.count(), 1u);
+  transport.answer(0, 429, "{}");
+  executor.advance(3s);
+  ASSERT_EQ(asked.size(), 2u);
+  asked[1]({});
+  ASSERT_EQ(transport.count(), 2u);
+  transport.answer(1, 500, "{}");
+  executor.advance(3s);
+  ASSERT_EQ(asked.size(), 3u);
+  EXPECT_EQ(doubts, (std::vector{false, false, true}));
+  asked[2](fail(ErrorCode::stale, "not any more"));
+  executor.advance(0s);
+  EXPECT_EQ(answer.code(), ErrorCode::stale);
+  EXPECT_EQ(transport.count(), 2u);
+}
+
 TEST_F(ClientTest, APatchThatIsRightOnlyNowNeverWaits) {
   auto patch_now = [&] {
     Answer<Record> answer;

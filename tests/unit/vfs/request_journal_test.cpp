@@ -293,29 +293,29 @@ TEST_F(RequestJournalTest, WhetherARequestMayHaveBeenSentOutlivesItsMount) {
   auto journal = open();
   auto checked = journal->begin("agents/new", hello(), 1).value();
   const auto unchecked = journal->begin("agents/new", hello(), 2).value();
-  checked.is_checked = true;
+  checked.may_have_arrived = true;
   ASSERT_TRUE(journal->record(checked));
   auto left = left_to_the_next(journal).requests;
   ASSERT_THAT(left, SizeIs(2));
-  EXPECT_TRUE(left[0].is_checked);
-  EXPECT_FALSE(left[1].is_checked);
+  EXPECT_TRUE(left[0].may_have_arrived);
+  EXPECT_FALSE(left[1].may_have_arrived);
 
   // Its writer repeats it while it is resumed: whatever one of them finds holds for both.
   journal->end(left[0]);
   const auto answered = journal->begin("agents/new", hello(), 3).value();
   EXPECT_EQ(answered.steps[0].key, unchecked.steps[0].key);
-  EXPECT_FALSE(journal->is_checked(answered));
-  left[1].is_checked = true;
+  EXPECT_FALSE(journal->may_have_arrived(answered));
+  left[1].may_have_arrived = true;
   ASSERT_TRUE(journal->record(left[1]));
-  EXPECT_TRUE(journal->is_checked(answered));
+  EXPECT_TRUE(journal->may_have_arrived(answered));
   journal->end(left[1]);
-  EXPECT_TRUE(journal->is_checked(answered)) << "it has just been answered";
+  EXPECT_TRUE(journal->may_have_arrived(answered)) << "it has just been answered";
 
   const auto old = journal->begin("agents/new", {{"agents", {{"handle", "zoe"}}}}).value();
   make_earlier(old, R"("checked":false,)", "");
   left = left_to_the_next(journal).requests;
   ASSERT_THAT(left, SizeIs(1));
-  EXPECT_TRUE(left[0].is_checked) << "an earlier version has perhaps sent it";
+  EXPECT_TRUE(left[0].may_have_arrived) << "an earlier version has perhaps sent it";
 }
 
 TEST_F(RequestJournalTest, WhatADiskHasChangedIsNotSent) {
