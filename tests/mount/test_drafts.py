@@ -284,11 +284,12 @@ class Accepted(Written):
         self.eventually(lambda: self.state('unsent/*.json'), 'it is saved')
         (first,) = self.state('unsent/*.json')
         with open(first.parent / 'large.txt', 'wb') as file:
-            file.truncate((16 << 20) - (1 << 10))  # as from some hundred more
-        with self.assertRaises(OSError) as full:
-            self.reply.write_text('one too many')
-        self.assertEqual(full.exception.errno, errno.ENOSPC)
-        self.is_told('no_space', f'{first.parent} is full', 'remove')
+            file.truncate(16 << 20)  # as from some hundred more
+        for text in 'one too many', '{ begins a block in C':
+            with self.assertRaises(OSError, msg=text) as full:
+                self.reply.write_text(text)
+            self.assertEqual(full.exception.errno, errno.ENOSPC)
+            self.is_told('no_space', f'{first.parent} is full', 'remove')
         self.assertEqual((self.state('*.draft'), len(self.state('unsent/*'))), ([], 2))
         self.proxy.fate = lambda request: None
         self.reply.write_text('{"body": "its outcome is told, so it is not saved"}')
@@ -296,6 +297,36 @@ class Accepted(Written):
         self.reply.write_text('there is room')
         self.eventually(lambda: len(self.bodies()) == 2, 'it is sent')
         self.assertTrue(first.exists())
+
+    def test_a_full_place_is_emptied_by_its_hints(self):
+        self.reply.write_text('x' * 17_000)
+        self.eventually(self.unsent, 'it is saved')
+        (kept,) = self.state('unsent/*.txt')
+        self.is_told('record_too_large', str(kept))
+        (told,) = (line for line in self.errors() if str(kept) in line['hint'])
+        kept.write_text('a shorter one')
+        for number in range(1_000):
+            (kept.parent / f'{number}.txt').write_text(f'text {number}')
+        command = told['hint'].split('at the top of the mount: ')[1]
+        self.assertEqual(self.command('sh', '-ec', f'cd "$0"; {command}', self.ann.directory, check=False).stderr, '')
+        self.eventually(lambda: self.bodies() == ['a shorter one'], 'it is sent')
+        with self.assertRaises(OSError):
+            self.reply.write_text('another')
+
+    def test_open_texts_take_the_room_of_what_they_hold(self):
+        files = [os.open(self.reply, os.O_WRONLY | os.O_TRUNC) for _ in range(260)]
+        try:
+            for number, file in enumerate(files):
+                os.write(file, b'text %d' % number)
+        finally:
+            for file in files:
+                os.close(file)
+
+    def test_half_an_object_that_was_closed_is_kept(self):
+        self.reply.write_text('{ begins a block in C')
+        self.ann.kill()
+        self.again()
+        self.eventually(lambda: self.unsent() == ['{ begins a block in C'], 'it is kept')
 
     def test_what_no_disk_takes_is_saved_by_the_next_mount(self):
         """Its hint is not to write it again: then it would be there twice."""

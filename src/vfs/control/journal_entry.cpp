@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "vfs/control/request_text.h"
+#include "vfs/control/text_room.h"
 #include "wire/json.h"
 
 namespace playfs::vfs {
@@ -73,18 +73,6 @@ bool is_sound(const std::string& path) {
   return path.ends_with(kDraftSuffix) ? parsed_draft(*text).has_value() : parsed_entry(*text).has_value();
 }
 
-std::vector<std::string> files_in(const std::string& directory) {
-  std::vector<std::string> files;
-  std::error_code problem;
-  for (std::filesystem::directory_iterator entry(directory, problem), end; !problem && entry != end;
-       entry.increment(problem)) {
-    std::error_code unknown;
-    if (entry->is_regular_file(unknown)) files.push_back(entry->path().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 }  // namespace
 
 std::string entry_text(const JournalledRequest& request) {
@@ -136,24 +124,20 @@ std::optional<DraftEntry> parsed_draft(std::string_view text) {
   return DraftEntry{string_in(opened->object, "path"), string_in(opened->object, "text")};
 }
 
-std::vector<std::string> unsent_texts(const std::string& unsent) { return files_in(unsent); }
-
-KeptTexts kept_texts(const std::string& directory) {
-  KeptTexts kept;
-  auto add = [&](std::uint64_t bytes) {
-    ++kept.count;
-    kept.bytes += bytes;
-  };
-  std::error_code gone;  // sent or removed meanwhile
-  for (const std::string& path : unsent_texts(directory + "/unsent"))
-    if (const auto size = std::filesystem::file_size(path, gone); !gone) add(size);
-  for (const std::string& path : files_in(directory))
-    if (path.ends_with(kDraftSuffix)) add(kLongestText);
-  return kept;
+std::vector<std::string> files_in(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code problem;
+  for (std::filesystem::directory_iterator entry(directory, problem), end; !problem && entry != end;
+       entry.increment(problem)) {
+    std::error_code unknown;
+    if (entry->is_regular_file(unknown)) files.push_back(entry->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 JournalHealth examine_journal(const std::string& directory) {
-  JournalHealth health{unsent_texts(directory + "/unsent"), {}};
+  JournalHealth health{unsent_texts(unsent_directory_of(directory)), {}};
   for (const std::string& path : files_in(directory))
     if ((path.ends_with(kRequestSuffix) || path.ends_with(kDraftSuffix)) && !is_sound(path))
       health.damaged.push_back(path);

@@ -26,15 +26,8 @@ struct DraftEntry {
 std::string draft_text(const DraftEntry& draft);
 std::optional<DraftEntry> parsed_draft(std::string_view text);
 
-/// The saved texts in the journal's directory `unsent`, which wait for their writer. Paths, sorted.
-std::vector<std::string> unsent_texts(const std::string& unsent);
-/// The saved texts in a journal's directory, and the drafts that may have to be saved, each of which counts as the
-/// longest text.
-struct KeptTexts {
-  std::size_t count = 0;
-  std::uint64_t bytes = 0;
-};
-KeptTexts kept_texts(const std::string& directory);
+/// The regular files in it. Paths, sorted.
+std::vector<std::string> files_in(const std::string& directory);
 /// What waits in a journal for its user. Paths, sorted.
 struct JournalHealth {
   std::vector<std::string> unsent;

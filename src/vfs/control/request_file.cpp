@@ -176,8 +176,6 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
     op->set_outcome(text);
     mount().requests().add(path(), self(), text);
     if (!completes && !text->watched().armed) begin_after_a_pause(text);
-    // Half an object is no request, and its writer has more to write.
-    if (!completes && text->begins_object(offset, {})) return data.size();
     if (!completes) return missing(keep_draft(op, text));
     mount().requests().settle(path());
     begin(text);
@@ -284,7 +282,8 @@ void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> resul
   const bool is_cut_short = !result && result.error().code == ErrorCode::interrupted;
   // A blank text has nothing to save.
   if (result || is_cut_short || !text->is_accepted() || text->is_blank()) {
-    if (!is_cut_short) mount().disk().post([draft = text->draft()] { draft->end(); });
+    // Of an object that was cut short, its writer knows, and the draft has a half.
+    if (!is_cut_short || !text->is_accepted()) mount().disk().post([draft = text->draft()] { draft->end(); });
     return conclude(text, std::move(result));
   }
   auto give_up = [self = self(), text, why = std::move(result).error()] {
@@ -468,12 +467,9 @@ void RequestsUnderWay::end() {
   for (const Item& item : left) {
     if (item.text->phase() != RequestText::Phase::collecting) continue;
     log_warning(item.path + " was still being written when the mount ended: it was not sent");
-    // Half an object is no draft (RequestFile::write).
-    const bool is_draft = !item.text->begins_object(item.text->end(), {});
     item.file->refuse(item.text,
                       {ErrorCode::interrupted, "the mount ended while the request was being written: it was not sent",
-                       is_draft ? "nothing need be done: the next mount saves it, and says where"
-                                : "write it again after the next mount"});
+                       "nothing need be done: the next mount saves it, and says where"});
   }
   std::vector<Item> items;
   MutexLock lock(mutex_);

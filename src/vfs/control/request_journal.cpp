@@ -11,7 +11,6 @@
 
 #include "base/log.h"
 #include "vfs/control/journal_entry.h"
-#include "vfs/control/request_text.h"
 #include "vfs/control/unsent_text.h"
 
 namespace playfs::vfs {
@@ -271,7 +270,7 @@ Status RequestJournal::may_be_sent(const JournalledRequest& request) const {
 
 Error RequestJournal::give_up(JournalledRequest request, Error why) {
   const bool was_never_sent = is_refused_here(why) && !request.may_have_arrived;
-  Unsent unsent = keep_unsent(unsent_directory(), request, std::move(why));
+  Unsent unsent = keep_unsent(directory_, request, std::move(why));
   // Only if its writer has not repeated it meanwhile and got the outcome.
   if (!unsent.is_kept || !is_unfinished(request)) return std::move(unsent.why);
   if (was_never_sent || is_too_old(request)) {
@@ -299,20 +298,13 @@ void RequestJournal::end(const JournalledRequest& request) {
   }
 }
 
-Status RequestJournal::check_room_for_text() const {
-  const KeptTexts kept = kept_texts(directory_);
-  if (kept.count < kMostTexts && kept.bytes + kLongestText <= kMostTextBytes) return {};
-  return fail(ErrorCode::no_space,
-              "the text was not accepted, since " + unsent_directory() + " is full: it has " +
-                  std::to_string(kept.count) + " texts that were not sent (" + std::to_string(kept.bytes >> 10) +
-                  " KiB)",
-              "send those, or remove them; then write this again");
-}
-
 Status RequestJournal::keep_draft(const std::string& draft, const std::string& path, std::string_view text) {
   PLAYFS_CHECK(open());
-  if (::access(path_of_draft(draft).c_str(), F_OK) != 0) PLAYFS_CHECK(check_room_for_text());
-  auto kept = write_file_atomically(path_of_draft(draft), draft_text({path, std::string(text)}));
+  const std::string file = path_of_draft(draft), entry = draft_text({path, std::string(text)});
+  if (Status has_room = check_room(directory_, entry.size(), file);
+      !has_room && !saved_copy(unsent_directory(), text))
+    return has_room;
+  auto kept = write_file_atomically(file, entry);
   if (!kept) return fail(std::move(kept).error().while_doing("keep the text until it is complete"));
   return {};
 }
@@ -325,7 +317,7 @@ void RequestJournal::drop_draft(const std::string& draft) {
 
 Error RequestJournal::give_up_draft(const std::string& draft, const std::string& path, const std::string& text,
                                     Error why) {
-  Unsent unsent = keep_unsent_text(unsent_directory(), draft, path, text, std::move(why));
+  Unsent unsent = keep_unsent_text(directory_, draft, path, text, std::move(why));
   if (unsent.is_kept) drop_draft(draft);
   return std::move(unsent.why);
 }
@@ -407,7 +399,7 @@ void RequestJournal::take(const std::string& name, LeftBehind& left) {
 void RequestJournal::forget(const JournalledRequest& request, LeftBehind& left) {
   // Earlier versions counted plain text as told although nobody had read its outcome.
   if (request.is_of_earlier_version) {
-    Unsent unsent = keep_unsent(unsent_directory(), request,
+    Unsent unsent = keep_unsent(directory_, request,
                                 {ErrorCode::timed_out, "a request that was written a day ago had no answer"});
     left.drafts.emplace_back(request.path, std::move(unsent.why));
     if (!unsent.is_kept) return;  // the next mount tries again
@@ -426,7 +418,7 @@ void RequestJournal::take_draft(const std::string& name, bool is_sent, LeftBehin
   auto draft = parsed_draft(*text);
   if (!draft) return left.unreadable.push_back(set_aside(name));
   Unsent unsent =
-      keep_unsent_text(unsent_directory(), draft_of(name), draft->path, draft->text,
+      keep_unsent_text(directory_, draft_of(name), draft->path, draft->text,
                        {ErrorCode::interrupted, "what was written here last was not sent, since the mount ended first",
                         "see whether it is all of it"});
   if (unsent.is_kept) ::unlink(path.c_str());

@@ -35,6 +35,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "model/json.h"
+#include "vfs/control/text_room.h"
 
 namespace playfs::vfs {
 
@@ -73,10 +74,6 @@ struct JournalledRequest {
 class RequestJournal {
  public:
   static constexpr std::size_t kMost = 64;  ///< requests in the journal
-  /// What saved texts and drafts may take together: with that many or that much of them, a new text is not accepted, as
-  /// it may have to be saved. Those in the journal come on top.
-  static constexpr std::size_t kMostTexts = 1'000;
-  static constexpr std::uint64_t kMostTextBytes = 16 << 20;
   /// The age at which requests expire: services may forget keys, so an older one might be made twice.
   static constexpr std::chrono::hours kLongest{24};
   /// How long after the answer to a resumed request its writer, who saw the mount end, may still repeat it.
@@ -117,8 +114,8 @@ class RequestJournal {
 
   // Drafts: texts that are being written, and are no requests yet (draft.h).
   [[nodiscard]] std::string new_draft() { return random_.uuid(); }
-  /// Fails for a new draft if there is no room for one more text to save. Nothing is removed to make room: each saved
-  /// text is somebody's who was told that it was accepted.
+  /// Fails if there is no room to save it (text_room.h), unless it is a saved text, which is being sent. Nothing is
+  /// removed to make room: each saved text is somebody's who was told that it was accepted.
   [[nodiscard]] Status keep_draft(const std::string& draft, const std::string& path, std::string_view text)
       PLAYFS_EXCLUDES(mutex_);
   void drop_draft(const std::string& draft) PLAYFS_EXCLUDES(mutex_);
@@ -128,7 +125,7 @@ class RequestJournal {
                                     Error why) PLAYFS_EXCLUDES(mutex_);
 
   /// Where the texts of requests that were given up are saved.
-  [[nodiscard]] std::string unsent_directory() const { return directory_ + "/unsent"; }
+  [[nodiscard]] std::string unsent_directory() const { return unsent_directory_of(directory_); }
 
   struct LeftBehind {
     std::vector<JournalledRequest> requests;  ///< to be sent again if they may be, in their order
@@ -141,7 +138,6 @@ class RequestJournal {
  private:
   [[nodiscard]] Status open() PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool is_too_old(const JournalledRequest& request) const;
-  [[nodiscard]] Status check_room_for_text() const;
   /// Makes room by dropping the oldest request whose writer knows its outcome.
   [[nodiscard]] Status make_room() PLAYFS_EXCLUDES(mutex_);
   /// Forgets those whose writers repeated them in another mount.

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "vfs/attempt_driver.h"
-#include "vfs/control/journal_entry.h"
 #include "vfs/control/request_sending.h"
+#include "vfs/control/text_room.h"
 #include "vfs/mount.h"
 #include "vfs/once.h"
 

@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/shell.h"
+#include "vfs/control/text_room.h"
 #include "wire/json.h"
 
 namespace playfs::vfs {
@@ -27,9 +28,14 @@ UnsentText unsent_of(const JournalledRequest& request) {
   return unsent;
 }
 
-Status write_unsent(const std::string& directory, const std::string& path, const std::string& text) {
-  PLAYFS_CHECK(make_private_directory(directory));
-  return write_file_atomically(path, text);
+/// Returns where it is. While there is no room, a text that was saved before and sent again is not saved twice.
+Result<std::string> write_unsent(const std::string& directory, const std::string& name, const std::string& text) {
+  const std::string unsent = unsent_directory_of(directory), path = unsent + "/" + name;
+  if (!check_room(directory, text.size(), path))
+    if (auto saved = saved_copy(unsent, text)) return *std::move(saved);
+  PLAYFS_CHECK(make_private_directory(unsent));
+  PLAYFS_CHECK(write_file_atomically(path, text));
+  return path;
 }
 
 /// What to type at the top of the mount.
@@ -43,34 +49,27 @@ bool is_refused_here(const Error& why) { return why.code == ErrorCode::already_e
 
 Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, Error why) {
   const UnsentText unsent = unsent_of(request);
-  const std::string text = wire::to_pretty_text(unsent.body),
-                    path = directory + "/" + request.steps.front().key + ".json";
-  const Status kept = write_unsent(directory, path, text);
+  const std::string text = wire::to_pretty_text(unsent.body);
+  const auto path = write_unsent(directory, request.steps.front().key + ".json", text);
+  const std::string place = path ? "in " + *path : text;
   const bool is_refused = is_refused_here(why)
                               ? !request.may_have_arrived
                               : traits_of(why.code).reached == Reached::decision && !request.is_resumed;
-  if (is_refused) {
-    why.message += kept ? "; its text is in " + path : "; its text is " + text;
-    if (!kept) why.hint = std::string(kStillThere) + "tries to send it, or saves it";
-    if (kept && why.hint.empty()) why.hint = "to send it again, " + sending(path, unsent.path);
-    if (kept && why.code == ErrorCode::stale)
-      why.hint =
-          "if you mean it, send it by its id, " + sending(path, unsent.path) + "; else see what has the name now";
-    return {std::move(why), kept.has_value()};
-  }
-  why.message += "; nobody knows whether it arrived, and its text is " + (kept ? "in " + path : text);
-  why.hint = kept ? "see whether it has arrived; else send it, " + sending(path, unsent.path)
-                  : std::string(kStillThere) + "tries to send it, or saves it";
-  return {std::move(why), kept.has_value()};
+  why.message += (is_refused ? "; its text is " : "; nobody knows whether it arrived, and its text is ") + place;
+  if (!path) why.hint = std::string(kStillThere) + "tries to send it, or saves it";
+  else if (!is_refused) why.hint = "see whether it has arrived; else send it, " + sending(*path, unsent.path);
+  else if (why.code == ErrorCode::stale)
+    why.hint = "if you mean it, send it by its id, " + sending(*path, unsent.path) + "; else see what has the name now";
+  else if (why.hint.empty()) why.hint = "to send it again, " + sending(*path, unsent.path);
+  return {std::move(why), path.has_value()};
 }
 
 Unsent keep_unsent_text(const std::string& directory, const std::string& name, const std::string& path,
                         const std::string& text, Error why) {
-  const std::string kept_in = directory + "/" + name + ".txt";
-  const Status kept = write_unsent(directory, kept_in, text);
+  const auto kept = write_unsent(directory, name + ".txt", text);
   if (kept) {
-    why.message += "; it is in " + kept_in;
-    why.hint += (why.hint.empty() ? "" : "; then ") + ("send it, " + sending(kept_in, path));
+    why.message += "; it is in " + *kept;
+    why.hint += (why.hint.empty() ? "" : "; then ") + ("send it, " + sending(*kept, path));
   } else {
     why.message += "; its text could not be kept (" + kept.error().message + "): " + text;
     why.hint = std::string(kStillThere) + "saves it";

@@ -17,8 +17,8 @@ struct Unsent {
   bool is_kept = false;  ///< in a file; else `why` has the text
 };
 
-/// Writes the text, as JSON that its control file accepts, to a file of its own in `directory`, 0600 and synced. Called
-/// again for the same request, it replaces the file.
+/// Writes the text, as JSON that its control file accepts, to a file of its own among the unsent texts of the journal
+/// in `directory`, 0600 and synced. Called again for the same request, it replaces the file.
 Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, Error why);
 
 /// The same of a text that no request was made of, for `why`, as it was written to the control file at `path`. The file

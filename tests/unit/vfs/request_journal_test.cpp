@@ -139,17 +139,41 @@ TEST_F(RequestJournalTest, TextsAreAcceptedOnlyIfTheyCouldBeSaved) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::no_space);
     EXPECT_THAT(refused.error().message, HasSubstr(file_of("unsent").string()));
-    EXPECT_TRUE(journal->keep_draft("d", "threads/t/reply", "one more, longer")) << "it is accepted already";
+    EXPECT_TRUE(journal->keep_draft("d", "threads/t/reply", "one less")) << "it is accepted already";
     EXPECT_TRUE(std::filesystem::exists(file_of("unsent/" + last)));
     journal->drop_draft("d");
     EXPECT_TRUE(journal->keep_draft("e", "threads/t/reply", "there is room"));
     journal->drop_draft("e");
   };
-  save("large", RequestJournal::kMostTextBytes - (100 << 10));
+  save("large", kMostTextBytes - 200);  // a short text's draft takes more than half of that
   fills_up("large");
+  ASSERT_TRUE(journal->keep_draft("d", "threads/t/reply", "short"));
+  EXPECT_FALSE(journal->keep_draft("d", "threads/t/reply", std::string(200, 'x'))) << "it grows out of its room";
+  journal->drop_draft("d");
   std::filesystem::remove(file_of("unsent/large"));
-  for (std::size_t number = 0; number + 1 < RequestJournal::kMostTexts; ++number) save(std::to_string(number), 6);
+  for (std::size_t number = 0; number + 1 < kMostTexts; ++number) save(std::to_string(number), 6);
   fills_up("0");
+}
+
+TEST_F(RequestJournalTest, ASavedTextCanBeSentThoughThereIsNoRoom) {
+  auto journal = open();
+  std::filesystem::create_directories(file_of("unsent"));
+  for (std::size_t number = 0; number < kMostTexts; ++number)
+    std::ofstream(file_of("unsent/" + std::to_string(number))) << "text " << number;
+  for (int again = 0; again < 3; ++again) {
+    ASSERT_TRUE(journal->keep_draft("d", "threads/t/reply", "text 7"));
+    const Error error = journal->give_up_draft("d", "threads/t/reply", "text 7", {ErrorCode::no_space, "in vain"});
+    EXPECT_THAT(error.message, HasSubstr(file_of("unsent/7").string())) << "it is there already";
+  }
+  EXPECT_FALSE(journal->keep_draft("d", "threads/t/reply", "text 7 and more"));
+  // As JSON it is another text, which is saved once.
+  for (int again = 0; again < 3; ++again) {
+    const auto request = journal->begin("threads/t/reply", hello(), again).value();
+    const Error error = journal->give_up(request, {ErrorCode::invalid_argument, "refused"});
+    EXPECT_THAT(error.message, HasSubstr("its text is in"));
+    journal->end(request);  // the next one has a key of its own
+  }
+  EXPECT_THAT(unsent_texts(file_of("unsent")), SizeIs(kMostTexts + 1));
 }
 
 TEST_F(RequestJournalTest, ARequestOfAMountThatIsGoneIsTakenOverOnce) {
