@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
-#include <string>
-#include <string_view>
+
+#include "vfs/process_field.h"
 
 namespace playfs::fuse {
 
@@ -25,13 +24,8 @@ UniqueFd open_thread(pid_t thread) {
   if (fd || errno != EINVAL) return fd;
   fd = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, thread, 0)));
   if (fd || errno != EINVAL) return fd;
-  auto status = read_file("/proc/" + std::to_string(thread) + "/status", 4096);
-  constexpr std::string_view kField = "\nTgid:\t";
-  const std::size_t at = status ? status->find(kField) : std::string::npos;
-  if (at == std::string::npos) return {};
-  pid_t process = 0;
-  std::from_chars(status->data() + at + kField.size(), status->data() + status->size(), process);
-  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+  const auto process = vfs::process_field(thread, "Tgid");
+  return process ? UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, *process, 0))) : UniqueFd();
 }
 
 /// Whether the descriptors left should be kept for files that other callers need opened. A new descriptor gets the

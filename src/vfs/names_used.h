@@ -3,9 +3,11 @@
 //
 // The link leads to the record's id, so the rest of the path does not tell that a name was used, and the kernel does
 // not say which requests belong to one system call. But those of a path come from one thread, one after another. So a
-// thread is forgotten when it requests anything but lookups, attributes and link targets, and after some seconds. It
-// may be remembered for longer than its path lasts. Then what it writes by id counts as written by the name: that costs
-// a question, and is refused only if the record was renamed just then. Thread-safe; its lock is a leaf.
+// thread is forgotten when it requests anything but lookups, attributes and link targets, and after some seconds. So
+// whoever has been in a directory for longer is not known to have come by a name: that directory is the one of the id,
+// and the kernel asks for nothing on the way to it any more. A thread may also be remembered for longer than its path
+// lasts. Then what it writes by id counts as written by the name: that costs a question, and is refused only if the
+// record was renamed just then. Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +17,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "base/mutex.h"
 
@@ -31,26 +32,13 @@ class NamesUsed {
  public:
   using SteadyClock = std::chrono::steady_clock;
 
-  void note(pid_t thread, NamedRecord record) PLAYFS_EXCLUDES(mutex_) {
-    const auto now = SteadyClock::now();
-    MutexLock lock(mutex_);
-    std::erase_if(threads_, [&](const auto& each) { return each.second.until < now; });
-    threads_[thread] = {std::make_shared<const NamedRecord>(std::move(record)), now + kBetween};
-    is_any_ = true;
-  }
+  void note(pid_t thread, NamedRecord record) PLAYFS_EXCLUDES(mutex_);
   /// nullptr: none. Cheap while no thread is remembered.
-  [[nodiscard]] NamedRecordPtr of(pid_t thread) const PLAYFS_EXCLUDES(mutex_) {
-    if (!is_any_) return nullptr;
-    MutexLock lock(mutex_);
-    auto found = threads_.find(thread);
-    return found != threads_.end() && SteadyClock::now() <= found->second.until ? found->second.record : nullptr;
-  }
-  void forget(pid_t thread) PLAYFS_EXCLUDES(mutex_) {
-    if (!is_any_) return;
-    MutexLock lock(mutex_);
-    threads_.erase(thread);
-    is_any_ = !threads_.empty();
-  }
+  [[nodiscard]] NamedRecordPtr of(pid_t thread) const PLAYFS_EXCLUDES(mutex_);
+  /// The same. If the thread is in a record's directory, also what its process is remembered for, or one of those that
+  /// started it: a shell that came there by a name leaves the directory to its children. Reads /proc.
+  [[nodiscard]] NamedRecordPtr of_family(pid_t thread) const PLAYFS_EXCLUDES(mutex_);
+  void forget(pid_t thread) PLAYFS_EXCLUDES(mutex_);
 
  private:
   struct Thread {

@@ -353,14 +353,14 @@ class Renamed(fixture.Fixture):
 
         def write(path):
             # Not by this thread: it would be remembered for having used the name.
-            script = 'import sys; open(sys.argv[1], "w").write(\'{"body": "ok"}\')'
+            script = 'import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(\'{"body": "ok"}\')'
             return self.command('python3', '-c', script, path, check=False).stderr
 
         self.refuse_posts()
-        self.assertIn(os.strerror(errno.EAGAIN), write(by_id))
+        self.assertIn(f'[Errno {errno.EAGAIN}]', write(by_id))
         self.rename('threads', plans, title='Secrets')
         self.proxy.fate = lambda request: None
-        self.assertIn(os.strerror(errno.ESTALE), write(by_name))
+        self.assertIn(f'[Errno {errno.ESTALE}]', write(by_name))
         self.assertEqual(self.bodies(), [])
         self.assertEqual(write(by_id), '')
         self.assertEqual(self.bodies(), ['ok'])
@@ -381,6 +381,23 @@ class Renamed(fixture.Fixture):
         self.proxy.fate = fate
         self.stale(lambda: (self.top / 'agents/ada.json').write_text('{"about": "mine"}'))
         self.assertEqual((len(refused), self.api.get('agents', ada).get('about')), (1, None))
+
+    def test_a_child_writes_by_the_name_that_its_shell_went_by(self):
+        plans = self.thread('Plans')
+        self.begin()
+        os.readlink(self.by_title / 'Plans')
+        (self.home / 'text').write_text('{"body": "text"}')
+        self.rename('threads', plans, title='Secrets')
+
+        def copy_in(directory, shells=''):
+            return self.sh(f"cd threads/{directory}; {shells} cp '{self.home}/text' reply").stderr
+
+        self.assertIn(os.strerror(errno.ESTALE), copy_in('by-title/Plans'))
+        self.assertEqual(self.bodies(), [])
+        with self.proxy.counting() as count:
+            self.assertEqual((copy_in(plans), copy_in('by-title/Secrets', 'env nice')), ('', ''))
+        self.assertEqual(self.bodies(), ['text'] * 2)
+        self.assertEqual(count.requests.count(f'GET /.site/data/threads/{plans}'), 1, count.requests)
 
     def test_a_hidden_thread_takes_nothing_by_its_title(self):
         plans = self.thread('Plans')

@@ -71,7 +71,9 @@ RequestFile::Own RequestFile::own() const {
   return {own_, truncated_};
 }
 
-void RequestFile::set_reached_by(NamedRecordPtr name) {
+void RequestFile::set_reached_by(const Operation& op) {
+  NamedRecordPtr name = op.named ? op.named : mount().names_used().of_family(op.caller.pid);
+  if (!name) return;
   MutexLock lock(mutex_);
   reached_by_ = std::move(name);
 }
@@ -97,7 +99,7 @@ Attempt<AttributesReply> RequestFile::set_attributes(const OperationPtr& op, con
   if (change.mode || change.uid || change.gid) return refused(op);
   if (!change.size) return attributes(op);
   // The node of a record is made before anybody writes to it: this comes with the open(2) of who will.
-  if (request_.is_for_record && op->named) set_reached_by(op->named);
+  if (request_.is_for_record) set_reached_by(*op);
   const RequestTextPtr written = own().text;
   if (request_.is_for_record && written && written->phase() == RequestText::Phase::collecting && !written->empty() &&
       written->writer().pid != op->caller.pid)
@@ -140,7 +142,7 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
     op->set_outcome(before);
   }
   // Without O_TRUNC this is the first that comes from who writes.
-  if (request_.is_for_record && op->named && !own().text && !own().truncated) set_reached_by(op->named);
+  if (request_.is_for_record && !own().text && !own().truncated) set_reached_by(*op);
   auto taken = op->outcome<RequestTextPtr>();
   RequestTextPtr text = taken ? *taken : text_for(op, offset, data);
   if (!op->noted(kTaken)) {

@@ -36,8 +36,8 @@ class RequestFile final : public Node {
   RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, ShownText text, WallTime time,
               RequestTextPtr awaited, Request request);
 
-  /// The path to the open file led through this name; nullptr: through ids only.
-  void set_reached_by(NamedRecordPtr name) PLAYFS_EXCLUDES(mutex_);
+  /// Remembers through which name the path of the operation led here, if through one.
+  void set_reached_by(const Operation& op) PLAYFS_EXCLUDES(mutex_);
   /// Whether its requests create records of that collection, belonging to `owner` if given.
   [[nodiscard]] bool creates(const std::string& collection, const std::string* owner) const {
     return request_.creates == collection && (!owner || request_.owner == *owner);

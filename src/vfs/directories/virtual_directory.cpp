@@ -249,7 +249,7 @@ Attempt<LookupResult> VirtualDirectory::request_file_showing(const OperationPtr&
                                              op->id_for_new.value_or(mount().nodes().new_id()), std::move(shown),
                                              mount().started(), std::move(awaited), std::move(request));
       });
-  node->set_reached_by(op->named);
+  node->set_reached_by(*op);
   return found(op, node, 0);
 }
 

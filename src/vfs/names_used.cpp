@@ -1,0 +1,65 @@
+#include "vfs/names_used.h"
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "vfs/process_field.h"
+
+namespace playfs::vfs {
+namespace {
+
+/// As from a shell in a makefile that a script runs.
+constexpr int kMostGenerations = 16;
+
+/// With a slash at its end.
+std::string current_directory(pid_t thread) {
+  std::error_code not_ours_to_see;
+  const auto link = std::filesystem::read_symlink("/proc/" + std::to_string(thread) + "/cwd", not_ours_to_see);
+  return link.string() + "/";
+}
+
+}  // namespace
+
+void NamesUsed::note(pid_t thread, NamedRecord record) {
+  const auto now = SteadyClock::now();
+  MutexLock lock(mutex_);
+  std::erase_if(threads_, [&](const auto& each) { return each.second.until < now; });
+  threads_[thread] = {std::make_shared<const NamedRecord>(std::move(record)), now + kBetween};
+  is_any_ = true;
+}
+
+NamedRecordPtr NamesUsed::of(pid_t thread) const {
+  if (!is_any_) return nullptr;
+  MutexLock lock(mutex_);
+  auto found = threads_.find(thread);
+  return found != threads_.end() && SteadyClock::now() <= found->second.until ? found->second.record : nullptr;
+}
+
+NamedRecordPtr NamesUsed::of_family(pid_t thread) const {
+  if (auto record = of(thread)) return record;
+  if (!is_any_) return nullptr;
+  const std::string directory = current_directory(thread);
+  auto came_here = [&](pid_t member) {
+    auto record = of(member);
+    return record && directory.find("/" + record->id + "/") != std::string::npos ? record : nullptr;
+  };
+  pid_t member = thread;
+  for (int generation = 0; generation < kMostGenerations; ++generation) {
+    if (auto record = came_here(process_field(member, "Tgid").value_or(member))) return record;
+    const auto parent = process_field(member, "PPid");
+    if (!parent || *parent <= 1) break;
+    if (auto record = came_here(*parent)) return record;
+    member = *parent;
+  }
+  return nullptr;
+}
+
+void NamesUsed::forget(pid_t thread) {
+  if (!is_any_) return;
+  MutexLock lock(mutex_);
+  threads_.erase(thread);
+  is_any_ = !threads_.empty();
+}
+
+}  // namespace playfs::vfs
