@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "vfs/control/request_file.h"
+#include "vfs/control/requests_under_way.h"
 #include "vfs/listings.h"
 #include "vfs/once.h"
 

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "vfs/control/control_text.h"
-#include "vfs/control/request_file.h"
 #include "vfs/control/request_journal.h"
+#include "vfs/control/requests_under_way.h"
 #include "vfs/control/resumed_requests.h"
 #include "vfs/listings.h"
 #include "vfs/projects_in_use.h"

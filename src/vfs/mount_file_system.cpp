@@ -3,7 +3,7 @@
 #include <sys/statvfs.h>
 
 #include "vfs/attempt_driver.h"
-#include "vfs/control/request_file.h"
+#include "vfs/control/requests_under_way.h"
 #include "vfs/control/resumed_requests.h"
 #include "vfs/directories/root.h"
 #include "vfs/mount.h"

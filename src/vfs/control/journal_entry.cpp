@@ -75,6 +75,8 @@ bool is_sound(const std::string& path) {
 
 }  // namespace
 
+std::string owner_of(const std::string& name) { return name.substr(0, name.find('.')); }
+
 std::string entry_text(const JournalledRequest& request) {
   Json::Array steps;
   for (const RequestStep& step : request.steps) {
@@ -82,9 +84,9 @@ std::string entry_text(const JournalledRequest& request) {
     if (!step.thread_title.empty()) entry.append("thread_title", step.thread_title);
     steps.push_back(std::move(entry));
   }
-  JsonObject object{{"path", request.path},          {"begun", format_iso8601(request.begun)},
-                    {"told", request.is_told},       {"resumed", request.is_resumed},
-                    {"checked", request.may_have_arrived}, {"steps", std::move(steps)}};
+  JsonObject object{
+      {"path", request.path},          {"begun", format_iso8601(request.begun)}, {"told", request.is_told},
+      {"resumed", request.is_resumed}, {"checked", request.may_have_arrived},    {"steps", std::move(steps)}};
   if (request.is_caller_known) object.set("caller", request.caller);
   if (!request.draft.empty()) object.set("draft", request.draft);
   return sealed(std::move(object));

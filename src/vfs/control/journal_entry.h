@@ -13,7 +13,9 @@
 namespace playfs::vfs {
 
 inline constexpr std::size_t kLongestEntry = 1 << 20;
-inline constexpr std::string_view kRequestSuffix = ".json", kDraftSuffix = ".draft";
+inline constexpr std::string_view kRequestSuffix = ".json", kDraftSuffix = ".draft", kLockSuffix = ".lock";
+/// The part of a file's name that says whose it is: up to the first dot.
+std::string owner_of(const std::string& name);
 
 std::string entry_text(const JournalledRequest& request);
 /// nullopt if it is damaged. `name` is not set.

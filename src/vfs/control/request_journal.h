@@ -63,8 +63,9 @@ struct JournalledRequest {
   bool is_joined = false;   ///< resumed, and repeated by its writer meanwhile
   /// Its writer knows that it failed, and repeats it or not. Else the mount sends it again, or saves its text.
   bool is_told = false;
-  /// An attempt was made, and nobody knows what became of it. What is checked before it is sent journals this before the
-  /// attempt, by the name that earlier versions gave it ("checked"); the first ones did not, so theirs count as sent.
+  /// An attempt was made, and nobody knows what became of it. What is checked before it is sent journals this before
+  /// the attempt, by the name that earlier versions gave it ("checked"); the first ones did not, so theirs count as
+  /// sent.
   bool may_have_arrived = false;
   bool is_of_earlier_version = false;  ///< as read from the disk
   std::string name = {};               ///< of its file

@@ -9,7 +9,7 @@
 #include "vfs/control/draft.h"
 #include "vfs/control/handles.h"
 #include "vfs/control/record_name.h"
-#include "vfs/control/request_file.h"
+#include "vfs/control/requests_under_way.h"
 #include "vfs/control/resumed_requests.h"
 #include "vfs/control/unsent_text.h"
 #include "vfs/mount.h"
@@ -42,18 +42,21 @@ Async<RecordPartPtr> create(Mount& mount, RequestStep step, std::string caller, 
           });
     };
     mount.site().client().ask_now();
-    mount.site().client().create_record(step.collection, step.body, step.key, cancel, std::move(learn), caller,
-                                        permit);
+    mount.site().client().create_record(step.collection, step.body, step.key, cancel, std::move(learn), caller, permit);
   };
   auto created = answer<RecordPartPtr>(std::move(begin));
   co_return co_await created;
 }
 
 /// If the journal cannot be written, sending goes on nevertheless: it has the keys already.
+void journal_if_possible(Mount& mount, const JournalledRequest& request) {
+  if (Status written = mount.journal().record(request); !written)
+    log_warning("the progress of a request is not journalled: " + written.error().message);
+}
+
 Fetch journal_progress(Mount& mount, const std::shared_ptr<JournalledRequest>& request) {
   return on_disk(mount, [&mount, request]() -> Status {
-    if (Status written = mount.journal().record(*request); !written)
-      log_warning("the progress of a request is not journalled: " + written.error().message);
+    journal_if_possible(mount, *request);
     return {};
   });
 }
@@ -90,7 +93,10 @@ remote::Permit permit_of(Mount& mount, const std::shared_ptr<JournalledRequest>&
       if (!may) return done(std::move(may));
       tries->is_out = true;
       if (std::exchange(request->may_have_arrived, true) || !is_checked_first(*request)) return done({});
-      mount.disk().post([&mount, request, done = std::move(done)]() mutable { done(mount.journal().record(*request)); });
+      mount.disk().post([&mount, request, done = std::move(done)]() mutable {
+        journal_if_possible(mount, *request);
+        done({});
+      });
     };
     if (title.empty()) return permit({});
     const std::string thread = text_field(request->steps.front().body, "thread");

@@ -151,5 +151,7 @@ class RequestText {
   std::list<Waiter> waiters_ PLAYFS_GUARDED_BY(mutex_);
 };
 using RequestTextPtr = std::shared_ptr<RequestText>;
+/// The operation that runs a request holds its text by this name.
+inline constexpr const char* kRequestText = "request text";
 
 }  // namespace playfs::vfs

@@ -8,6 +8,7 @@
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/request_file.h"
+#include "vfs/control/requests_under_way.h"
 #include "vfs/directories/late_node.h"
 #include "vfs/ino.h"
 #include "vfs/listings.h"
