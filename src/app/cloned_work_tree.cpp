@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 
 #include "app/author.h"
 #include "app/clone_state.h"
@@ -36,28 +34,13 @@ vfs::FileSystemOptions options_of(const CommandContext& context, const MountedPl
 /// Like await(), but cancels the operation once `interrupted` says so.
 template <class T, class Start>
 Result<T> await_or_cancel(const std::function<bool()>& interrupted, const Start& start) {
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::optional<Result<T>> result;
-  };
-  auto shared = std::make_shared<Shared>();
+  Awaited<T> awaited;
   CancelSource cancel;
-  start(cancel.token(), Callback<T>([shared](Result<T> result) {
-          std::lock_guard lock(shared->mutex);
-          shared->result.emplace(std::move(result));
-          shared->answered.notify_one();
-        }));
-  std::unique_lock lock(shared->mutex);
-  for (bool is_cancelled = false; !shared->result;) {
-    shared->answered.wait_for(lock, kLookForInterrupt);
-    if (shared->result || is_cancelled || !interrupted()) continue;
-    is_cancelled = true;
-    lock.unlock();
-    cancel.cancel();
-    lock.lock();
-  }
-  return std::move(*shared->result);
+  start(cancel.token(), awaited.callback());
+  while (!interrupted())
+    if (auto answer = awaited.wait_for(kLookForInterrupt)) return std::move(*answer);
+  cancel.cancel();
+  return awaited.wait();
 }
 
 }  // namespace
