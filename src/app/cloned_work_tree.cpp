@@ -90,6 +90,11 @@ Result<clone::BroughtOut> ClonedWorkTree::bring_out() {
   return brought;
 }
 
+std::vector<RefusedEntry> ClonedWorkTree::refused() const {
+  const RevisionTreePtr base = tree_->stage().base();
+  return base ? base->tree.manifest().refused : std::vector<RefusedEntry>();
+}
+
 Status ClonedWorkTree::mark_base() {
   const RevisionTreePtr tree = tree_->stage().base();
   const RevisionId base = tree ? tree->revision.id : RevisionId();

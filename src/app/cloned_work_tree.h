@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/command_context.h"
 #include "app/work_tree_access.h"
@@ -23,6 +24,9 @@ class ClonedWorkTree final : public WorkTreeAccess {
 
   /// Writes out what the directory lacks of the work tree, and says on stderr what cannot be.
   Result<clone::BroughtOut> bring_out();
+
+  /// Entries of its base that no tree shows.
+  [[nodiscard]] std::vector<RefusedEntry> refused() const;
 
   [[nodiscard]] Result<std::string> status_text() override;
   [[nodiscard]] Result<JsonObject> status_document() override;

@@ -307,7 +307,9 @@ class Parser {
         "\n"
         "In it, status, diff, log, commit, update, merge, discard and branches work as in a mount's work tree.\n"
         "DIR/.playfs keeps what is staged, and is never published; deleting DIR deletes nothing published.\n"
-        "What is queued there goes on with the next command; status asks nobody, so that head is as last seen.",
+        "What is queued there goes on with the next command; status asks nobody, so that head is as last seen.\n"
+        "Exit code 1: the clone is there and works, but lacks the entries named: they are unsafe, or cannot be\n"
+        "had. 7: likewise, since the service failed for some; playfs update tries again.",
         clone_project, cl);
     clone_command->add_option("PROJECT", cl->project, "Its id or name")->required();
     clone_command->add_option("DIR", cl->directory, "A new or empty directory")->required();
@@ -337,9 +339,13 @@ class Parser {
     mcp_command->add_option("--agent", mc->agent, "The author's handle")->type_name("HANDLE");
 
     std::shared_ptr<ExportArguments> e;
-    auto* export_command =
-        command("export", "Copy a revision to a plain directory, to edit and import again",
-                "  playfs export demo /tmp/demo\n  playfs export REVISION /tmp/old", export_revision, e);
+    auto* export_command = command(
+        "export", "Copy a revision to a plain directory, to edit and import again",
+        "  playfs export demo /tmp/demo\n  playfs export REVISION /tmp/old\n"
+        "\n"
+        "Exit code 1: DIR has all files but those named: they are unsafe, or cannot be had. 7: likewise, since\n"
+        "the service failed for some, so that another try may help; or nobody answered.",
+        export_revision, e);
     export_command->add_option("REV", e->revision, "A revision's id, or a project's id or name for its latest")
         ->required();
     export_command->add_option("DIR", e->directory, "A new or empty directory")->required();

@@ -123,9 +123,10 @@ Status BringOut::bring(const std::string& path, const StagedFile& staged) {
     return {};
   }
   Status written = write(path, staged);
+  const bool is_lone = failures_.is_lone(written);
   if (written) index_.note_left_out(path, "");
   if (!written && is_final(written.error().code)) return leave_out(path, staged, written.error());
-  if (written || !is_lacking(written.error().code)) return written;
+  if (written || !(is_lone || is_lacking(written.error().code))) return written;
   index_.note_left_out(path, written.error().message);
   result_.left_out.push_back({path, written.error()});
   return {};

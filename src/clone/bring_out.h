@@ -13,6 +13,7 @@
 #include "clone/plain_directory.h"
 #include "clone/staged.h"
 #include "content/blob.h"
+#include "content/lone_failures.h"
 #include "stage/stage.h"
 
 namespace playfs::clone {
@@ -70,6 +71,7 @@ class BringOut {
   const Fetch fetch_;
   std::map<std::string, StagedFile> files_;
   std::map<std::string, stage::InodePtr> directories_;
+  content::LoneFailures failures_;
   BroughtOut result_;
 };
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 
 import fixture
+import proxy
 
 DONE, FAILED, USAGE, BRANCHED, NOT_FOUND, UNREACHABLE = 0, 1, 2, 3, 5, 7
 
@@ -97,6 +98,65 @@ class WithoutMount(fixture.Fixture):
         self.assertEqual(done.returncode, USAGE, done.stdout)
         self.assertIn('a/liar', done.stderr)
         self.assertEqual(api.get('projects', project)['latest_revision'], revision)
+
+    def test_copies_name_what_is_refused(self):
+        """Entries that no tree shows: both copies are made, say what they lack, and do not end with success."""
+        api = self.serve()
+        project = api.create('projects', name='unsafe')['id']
+        bad = {'.git/config': {'inline': 'x'}, '../up': {'inline': 'x'}, 'HEAD': {'inline': 'ref: refs/heads/x\n'},
+               'odd': {'inline': 'x', 'e': 'rot13'}, 'both': {'inline': 'x'}}
+        files = {'both/file': {'inline': 'f\n'}, 'good': {'inline': 'g\n'}, **bad}
+        revision = api.create('revisions', project=project, parents=[], message='m', manifest={'files': files})['id']
+        api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})
+        site = ('--site', api.origin)
+        for words in ('export', revision), ('clone', project):
+            with self.subTest(command=words[0]):
+                copy = self.home / words[0]
+                document = self.json(*words, copy, *site, code=FAILED)
+                self.assertEqual({each['path'] for each in document['left_out']}, set(bad))
+                self.assertTrue(all(each['error']['message'] for each in document['left_out']))
+                self.assertEqual(document['files'], 2)
+                self.assertEqual((copy / 'both/file').read_text() + (copy / 'good').read_text(), 'f\ng\n')
+                self.assertEqual(sorted(set(os.listdir(copy)) - {'.playfs'}), ['both', 'good'])
+                done = self.playfs(*words, self.home / f'{words[0]}-again', *site, check=False)
+                self.assertEqual(done.returncode, FAILED, done.stderr)
+                for path in bad:
+                    self.assertIn(f'Left out {path}: ', done.stderr)
+        # Both are whole otherwise: what was refused stays in the project as it is.
+        (self.home / 'export/good').write_text('edited\n')
+        self.playfs('import', self.home / 'export', '--project', 'unsafe', '-m', 'edited', *site)
+        (self.home / 'clone/more').write_text('m\n')
+        self.playfs('commit', '-m', 'more', cwd=self.home / 'clone')
+        newest = api.get('revisions', api.get('projects', project)['latest_revision'])
+        kept = newest['manifest']['files']
+        self.assertEqual({path: kept.get(path) for path in bad}, bad)
+        self.assertIn('more', kept)
+
+    def test_one_file_that_the_service_fails_for_does_not_keep_the_others(self):
+        api, service = proxy.before_a_service(self)
+        project = api.create('projects', name='patchy')['id']
+        chunks = [api.create('file_chunks', rev='', path='x', seq=0, hash='x', content=f'{number}')['id']
+                  for number in range(8)]
+        files = {f'{number}': {'c': [chunk], 's': 1} for number, chunk in enumerate(chunks)}
+        revision = api.create('revisions', project=project, parents=[], message='m', manifest={'files': files})['id']
+        api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})
+        site = ('--site', service.url)
+        failing = {chunks[2]}
+        service.fate = lambda request: (500, '{"error":"x"}') if request.rpartition('/')[2] in failing else None
+        for words in ('export', revision), ('clone', project):
+            with self.subTest(command=words[0]):
+                copy = self.home / f'{words[0]}-copy'
+                document = self.json(*words, copy, *site, code=UNREACHABLE, who=words[0])
+                self.assertEqual([each['path'] for each in document['left_out']], ['2'])
+                self.assertEqual(sorted(set(os.listdir(copy)) - {'.playfs'}), ['0', '1', '3', '4', '5', '6', '7'])
+        failing.clear()
+        self.playfs('update', cwd=self.home / 'clone-copy', who='clone')
+        self.assertEqual((self.home / 'clone-copy/2').read_text(), '2')
+        # A service that fails for all of them is not asked for each in turn.
+        failing.update(chunks)
+        document = self.json('export', revision, self.home / 'none', *site, code=UNREACHABLE, who='other')
+        self.assertEqual(document['error']['code'], 'unreachable')
+        self.assertNotIn('left_out', document)
 
     def test_what_is_not_there(self):
         self.playfs('import', self.plain)

@@ -7,6 +7,7 @@
 
 #include "app/cloned_work_tree.h"
 #include "app/commands/commands.h"
+#include "app/left_out.h"
 #include "app/lookup.h"
 #include "app/mounted.h"
 #include "base/await.h"
@@ -99,21 +100,22 @@ Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& ar
   PLAYFS_TRY(auto tree, ClonedWorkTree::open(context, place, "clone"));
   PLAYFS_TRY(const auto brought, tree->bring_out());
   PLAYFS_TRY(const auto status, tree->status());
+  LeftOut left_out;
+  left_out.add(tree->refused());
+  left_out.tell(context.out);  // bring_out() has told of the others
+  for (const auto& each : brought.left_out) left_out.add(each.path, each.why);
   context.out.line(place.work);
   context.out.note("Cloned " + safe(arguments.project) +
                    (status.base.empty() ? ", which has no revisions yet" : ", revision " + safe(status.base)) + ": " +
                    std::to_string(brought.written) + (brought.written == 1 ? " file." : " files."));
   context.out.note("Try: cd " + safe(shell_word(place.work)) + ", edit, then playfs commit -m MESSAGE");
-  Json::Array left_out;
-  for (const auto& each : brought.left_out)
-    left_out.emplace_back(JsonObject{{"path", each.path}, {"error", vfs::error_json(each.why)}});
   context.out.document(JsonObject{{"project", place.project},
                                   {"site", place.source},
                                   {"directory", place.work},
                                   {"revision", status.base},
                                   {"files", brought.written},
-                                  {"left_out", std::move(left_out)}});
-  return ExitCode::done;
+                                  {"left_out", left_out.document()}});
+  return left_out.exit_code();
 }
 
 }  // namespace playfs::app

@@ -8,11 +8,11 @@
 #include <filesystem>
 
 #include "app/commands/commands.h"
+#include "app/left_out.h"
 #include "app/lookup.h"
 #include "app/tree_origin.h"
 #include "base/fd.h"
-#include "base/shell.h"
-#include "vfs/control/control_text.h"
+#include "content/lone_failures.h"
 
 namespace playfs::app {
 
@@ -21,26 +21,24 @@ namespace {
 constexpr std::size_t kExportedPiece = 1 << 20;
 
 struct Exporter {
-  struct LeftOut {
-    std::string path;
-    Error why;
-  };
-
   runtime::ClientStack& stack;
   const RevisionTreePtr& revision;
   std::uint64_t files = 0;
   std::uint64_t size = 0;
-  std::vector<LeftOut> left_out = {};  ///< files whose content cannot be had, now or later
+  LeftOut left_out = {};  ///< files whose content cannot be had, now or later
+  content::LoneFailures failures = {};
 
   Status directory(int at, const std::string& path, const Tree::Directory& from) {
     for (const auto& [name, child] : from.children) {
       std::string whole = path.empty() ? name : path + "/" + name;
       if (const auto* entry = std::get_if<const FileEntry*>(&child)) {
         auto written = file(at, name, FileRef{revision, whole, *entry});
+        const bool is_lone = failures.is_lone(written);
         if (written) continue;
-        if (!concerns_content(written.error().code)) return fail(written.error().while_doing("export " + whole));
+        if (!is_lone && !concerns_content(written.error().code))
+          return fail(written.error().while_doing("export " + whole));
         // One bad published entry must not make the others inaccessible.
-        left_out.push_back({whole, written.error()});
+        left_out.add(whole, written.error());
         continue;
       }
       if (mkdirat(at, name.c_str(), 0777) != 0) return fail(error_from_errno(errno, "create " + whole));
@@ -120,28 +118,25 @@ Result<ExitCode> export_revision(CommandContext& context, const ExportArguments&
   const runtime::Source& source = stack->source();
   if (exporter.left_out.empty())
     PLAYFS_CHECK(write_mark(path, {source.text, source.base_path, revision->revision.project, revision->revision.id}));
-  auto refused = static_cast<std::uint64_t>(revision->tree.manifest().refused.size());
   context.out.line(path);
   context.out.note("Exported revision " + safe(revision->revision.id.text()) + ": " + std::to_string(exporter.files) +
                    " files, " + std::to_string(exporter.size) + " bytes.");
-  if (refused > 0)
-    context.out.note(std::to_string(refused) + " entries have unsafe paths and were left out. Try: playfs show " +
-                     safe(shell_word(arguments.revision)));
-  Json::Array left_out;
-  for (const auto& [left, why] : exporter.left_out) {
-    context.out.note("Left out " + safe(left) + ": " + safe(why.message));
-    left_out.emplace_back(JsonObject{{"path", left}, {"error", vfs::error_json(why)}});
-  }
-  if (!left_out.empty())
+  LeftOut& left_out = exporter.left_out;
+  const bool is_incomplete = !left_out.empty();
+  // Of these a commit or an import takes care: they stay in the project as they are.
+  const auto& refused = revision->tree.manifest().refused;
+  left_out.add(refused);
+  left_out.tell(context.out);
+  if (is_incomplete)
     context.out.note("The directory is incomplete, so edits in it cannot be imported as changes to this revision.");
   context.out.document(JsonObject{{"project", revision->revision.project.text()},
                                   {"revision", revision->revision.id.text()},
                                   {"directory", path},
                                   {"files", exporter.files},
                                   {"bytes", exporter.size},
-                                  {"refused", refused},
-                                  {"left_out", left_out}});
-  return exporter.left_out.empty() ? ExitCode::done : ExitCode::failed;
+                                  {"refused", static_cast<std::uint64_t>(refused.size())},
+                                  {"left_out", left_out.document()}});
+  return left_out.exit_code();
 }
 
 }  // namespace playfs::app
