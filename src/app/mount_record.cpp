@@ -7,6 +7,7 @@
 #include "app/json_fields.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/private_place.h"
 #include "base/shell.h"
 #include "wire/json.h"
 
@@ -48,7 +49,7 @@ Result<std::string> write_mount_record(const runtime::Places& places, const std:
                     {"options", std::move(options)},
                     {"device", mount->device},
                     {"boot", this_boot()}};
-  PLAYFS_CHECK(make_private_directory(places.state + "/mounts"));
+  PLAYFS_CHECK(make_private_directory_below(places.state, places.state + "/mounts"));
   PLAYFS_CHECK(write_file_atomically(path_of(places, mount_point), wire::to_text(Json(std::move(fields))) + "\n"));
   return mount->device;
 }

@@ -14,6 +14,7 @@
 #include "app/mount_record.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/private_place.h"
 #include "fuse/session.h"
 #include "runtime/daemon.h"
 #include "runtime/descriptors.h"
@@ -99,7 +100,7 @@ Status find_named_project(const CommandContext& context, runtime::ClientStack& s
 
 Result<std::string> log_path(const CommandContext& context) {
   std::string directory = context.places.state + "/log";
-  PLAYFS_CHECK(make_private_directory(directory));
+  PLAYFS_CHECK(make_private_directory_below(context.places.state, directory));
   return directory + "/mount.log";
 }
 

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/private_place.h"
+
 namespace playfs {
 
 UniqueFd::~UniqueFd() {
@@ -99,19 +101,6 @@ Status write_file_atomically(const std::string& path, std::string_view data, uns
   return sync_directory(slash == std::string::npos ? "." : path.substr(0, slash + 1));
 }
 
-Status make_private_directory(const std::string& path) {
-  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    std::string prefix = path.substr(0, end);
-    if (mkdir(prefix.c_str(), 0700) != 0 && errno != EEXIST) return fail(error_from_errno(errno, "create " + prefix));
-    if (end == std::string::npos) break;
-  }
-  struct stat attributes {};
-  if (lstat(path.c_str(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + path));
-  if (!S_ISDIR(attributes.st_mode)) return fail(ErrorCode::not_a_directory, path + " is not a directory");
-  if (attributes.st_uid != geteuid())
-    return fail(ErrorCode::permission_denied, path + " belongs to another user",
-                "remove it, or choose another place with the XDG_*_HOME variables");
-  return {};
-}
+Status make_private_directory(const std::string& path) { return make_private_directory_below(path, path); }
 
 }  // namespace playfs

@@ -45,7 +45,7 @@ Status write_file_atomically(const std::string& path, std::string_view data, uns
 
 Status sync_directory(const std::string& path);
 
-/// Creates a private directory (0700) and its missing parents. An existing one must belong to this user.
+/// Creates a private directory (0700) and its missing parents; an existing one is kept private (private_place.h).
 Status make_private_directory(const std::string& path);
 
 }  // namespace playfs

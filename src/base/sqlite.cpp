@@ -8,6 +8,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/private_place.h"
+
 namespace playfs {
 
 namespace {
@@ -126,6 +128,7 @@ Status create_where_missing(const std::string& path) {
   // Applies to root too: the journals would belong to root and lock out the owner.
   if (attributes.st_uid != geteuid())
     return fail(ErrorCode::permission_denied, path + " belongs to another user", "run this as that user");
+  for (const char* part : {"", "-wal", "-shm", "-journal"}) PLAYFS_CHECK(keep_file_private(path + part));
   return {};
 }
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/private_place.h"
 #include "net/curl_transport.h"
 #include "runtime/cache_limits.h"
 #include "runtime/credentials.h"
@@ -38,9 +39,10 @@ KeyFile look_at_key_file(const Places& places) {
 // In the order of their dependencies.
 struct ClientStack::Parts {
   Source source;
-  std::string state;
-  Places places;     // of a host's key
-  KeyFile key_file;  // as it was when the key was read
+  std::string state_root;
+  std::string state;  // below it
+  Places places;      // of a host's key
+  KeyFile key_file;   // as it was when the key was read
   const Clock& clock;
   Random& random;
   ThreadPool pool{kThreads};
@@ -108,6 +110,7 @@ Result<std::unique_ptr<ClientStack>> ClientStack::open(const Source& source, con
     if (login) client.api_key = login->api_key, client.account = login->email;
   }
   parts->client = std::make_unique<remote::Client>(*parts->transport, parts->pool, clock, random, std::move(client));
+  parts->state_root = places.state;
   parts->state = places.site_state(parts->client->site());
 
   // The cache is optional: if it cannot be used, everything works without it, and status says so.
@@ -147,7 +150,7 @@ content::Site& ClientStack::site() const { return *parts_->site; }
 content::EventLog& ClientStack::events() const { return *parts_->events; }
 
 Result<std::string> ClientStack::state_directory() const {
-  PLAYFS_CHECK(make_private_directory(parts_->state));
+  PLAYFS_CHECK(make_private_directory_below(parts_->state_root, parts_->state));
   return parts_->state;
 }
 

@@ -236,7 +236,7 @@ class Rules(ServeTest):
 
 class OtherSites(ServeTest):
     def test_read_only_what_the_internet_finds(self):
-        local = ('192.168.1.5', '10.0.0.1', 'nas.local', 'nas', 'localhost', '[fd00::1]')
+        local = ('192.168.1.5', '10.0.0.1', 'nas.local', 'nas', 'localhost')
         public = ('play.example.org', '203.0.113.5')
         server = Server(self, '--limits', 'off', *(word for host in local + public for word in ('--host', host)))
         for host in local + public:
@@ -324,6 +324,39 @@ class Reading(ServeTest):
                          [('GET', 404, '127.0.0.1')])
         self.assertNotIn('secret', self.log.read_text())
         self.assertEqual(self.log.stat().st_mode & 0o777, 0o600)
+
+
+class Store(ServeTest):
+    def modes(self, store):
+        return {path.name: path.stat().st_mode & 0o777 for path in (store, store / 'playground.db')}
+
+    def test_what_others_could_write_is_made_private_and_told(self):
+        server = Server(self, '--limits', 'off')
+        server.stop()
+        store = server.store
+        for start in 'serve', 'check':
+            store.chmod(0o777)
+            (store / 'playground.db').chmod(0o666)
+            if start == 'check':
+                said = self.playfs('serve', 'check', '--store', store).stderr
+            else:
+                server.start()
+                server.process.terminate()
+                said = server.process.communicate()[1]
+                server.process = None
+            self.assertEqual(self.modes(store), {'store': 0o700, 'playground.db': 0o600}, start)
+            self.assertEqual(said.count('others could write to'), 2, said)
+        self.assertNotIn('others could write to', self.playfs('serve', 'check', '--store', store).stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'only root may give a directory away')
+    def test_a_directory_of_another_user_is_refused(self):
+        server = Server(self, '--limits', 'off')
+        server.stop()
+        os.chown(server.store, 65534, 65534)
+        for words in ('--listen', server.address), ('check',):
+            done = self.playfs('serve', *words, '--store', server.store, check=False)
+            self.assertEqual(done.returncode, DENIED, done.stderr)
+            self.assertIn('belongs to another user', done.stderr)
 
 
 class Operation(ServeTest):

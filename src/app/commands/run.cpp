@@ -18,6 +18,7 @@
 #include "app/mount_status.h"
 #include "app/mounting.h"
 #include "base/fd.h"
+#include "base/private_place.h"
 #include "base/shell.h"
 #include "fuse/session.h"
 #include "runtime/private_mounts.h"
@@ -49,7 +50,7 @@ Result<MountPlan> plan_of_run(CommandContext& context, const RunArguments& argum
   for (const std::string& list : plan.lists)
     PLAYFS_CHECK(runtime::parse_mount_options(list, plan.options, context.settings));
   plan.directory = context.places.state + "/run/" + runtime::as_component(arguments.project);
-  PLAYFS_CHECK(make_private_directory(plan.directory));
+  PLAYFS_CHECK(make_private_directory_below(context.places.state, plan.directory));
   return plan;
 }
 

@@ -7,6 +7,7 @@
 
 #include "app/commands/commands.h"
 #include "app/commands/serve_copy.h"
+#include "base/private_place.h"
 #include "runtime/local_playground.h"
 #include "service/collections.h"
 #include "service/postgres_maintenance.h"
@@ -47,6 +48,8 @@ Result<ExitCode> back_up(CommandContext& context, const StorePlace& place, const
 
 Result<ExitCode> check(CommandContext& context, const StorePlace& place) {
   const std::string store = place.name();
+  // As serve does; a file, such as a backup, may be anywhere.
+  if (!place.is_database() && place.file() != place.directory) PLAYFS_CHECK(keep_private(place.directory));
   PLAYFS_TRY(std::uint64_t records,
              place.is_database() ? service::check_postgres_store(place.database) : service::check_store(place.file()));
   context.out.note(store + " is sound: " + std::to_string(records) + " records.");

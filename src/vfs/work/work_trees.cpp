@@ -218,6 +218,9 @@ void WorkTrees::opened(const ProjectId& project, Result<std::shared_ptr<WorkTree
     waiters = std::move(found->second);
     opening_.erase(found);
   }
+  // The errno, EACCES, does not say which file of ours belongs to another user.
+  if (!tree && tree.error().code == ErrorCode::permission_denied)
+    mount_.site().events().refusal("projects/" + project.text() + "/work", tree.error());
   for (Waiter& waiter : waiters) waiter.done(tree ? Status() : Status(fail(tree.error())));
 }
 

@@ -7,17 +7,19 @@
 
 #include <gtest/gtest.h>
 
+#include "base/private_place.h"
 #include "support/temporary_directory.h"
 
 namespace playfs {
 namespace {
 
+unsigned mode_of(const std::string& path) {
+  struct stat attributes {};
+  return stat(path.c_str(), &attributes) == 0 ? attributes.st_mode & 07777 : 0;
+}
+
 TEST(PrivateDirectory, IsForOneUser) {
   const test::TemporaryDirectory made;
-  auto mode_of = [](const std::string& path) {
-    struct stat attributes {};
-    return stat(path.c_str(), &attributes) == 0 ? attributes.st_mode & 07777 : 0;
-  };
   ASSERT_TRUE(make_private_directory(made / "a/b"));
   EXPECT_EQ(mode_of(made / "a/b"), 0700u);
   std::filesystem::create_directory_symlink(made / "a/b", made / "link");
@@ -27,6 +29,25 @@ TEST(PrivateDirectory, IsForOneUser) {
     auto others = make_private_directory(made / "a/b");
     ASSERT_FALSE(others);
     EXPECT_EQ(others.error().code, ErrorCode::permission_denied);
+  }
+}
+
+TEST(PrivateDirectory, IsNotWrittenByOthers) {
+  const test::TemporaryDirectory made;
+  ASSERT_TRUE(make_private_directory(made / "a/b/c"));
+  for (const char* name : {"a", "a/b", "a/b/c"})
+    ASSERT_EQ(chmod((made / name).c_str(), name == std::string("a/b") ? 0770 : 0777), 0);
+  ASSERT_TRUE(make_private_directory_below(made / "a/b", made / "a/b/c"));
+  EXPECT_EQ(mode_of(made / "a"), 0777u) << "not ours to judge";
+  EXPECT_EQ(mode_of(made / "a/b"), 0700u);
+  EXPECT_EQ(mode_of(made / "a/b/c"), 0700u);
+  ASSERT_EQ(chmod((made / "a/b").c_str(), 0755), 0);
+  ASSERT_TRUE(make_private_directory(made / "a/b"));
+  EXPECT_EQ(mode_of(made / "a/b"), 0755u) << "others may read if the user says so";
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown((made / "a/b").c_str(), 65534, 65534), 0);
+    EXPECT_TRUE(make_private_directory(made / "a/b/c"));
+    EXPECT_FALSE(make_private_directory_below(made / "a/b", made / "a/b/c"));
   }
 }
 

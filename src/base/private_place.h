@@ -1,0 +1,26 @@
+// Directories and databases of one user. What others could write is made private again, and this is logged: the user's
+// umask, or a hand, may have made it, and refusing would stop work that is safe from then on. What belongs to another
+// user is refused. Thread-safe.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace playfs {
+
+/// The permissions that no private file or directory has.
+inline constexpr unsigned kOthersWrite = 022;
+
+/// Checks that a directory is this user's. If others could write to it, its mode becomes 0700.
+Status keep_private(const std::string& directory);
+
+/// As make_private_directory(path), also for the directories from `top`, which is above it, down to `path`: others
+/// could put another one in its place. Nothing is asked of `top`'s own parents: in containers a home directory often
+/// belongs to another user.
+Status make_private_directory_below(const std::string& top, const std::string& path);
+
+/// Takes the permission to write a file from others. Nothing happens to what is not there or not a regular file.
+Status keep_file_private(const std::string& path);
+
+}  // namespace playfs
