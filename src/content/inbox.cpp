@@ -61,6 +61,12 @@ const char* Inbox::name_of(Collection collection) {
   return kNames.at(collection);
 }
 
+std::optional<Inbox::Collection> Inbox::collection_named(std::string_view name) {
+  for (const Collection collection : {messages, threads, mail})
+    if (name == name_of(collection)) return collection;
+  return std::nullopt;
+}
+
 bool Inbox::has_taken(const Lists& lists) const {
   if (me_.empty()) return true;
   MutexLock lock(mutex_);
@@ -272,19 +278,18 @@ void Inbox::add_entry(Entry entry) {
 }
 
 void Inbox::is_gone(const Missing& record) {
+  const auto collection = collection_named(record.collection);
+  if (!collection) return;
   const SteadyTime now = clock_.steady();
   MutexLock lock(mutex_);
   ++version_;
-  for (const Collection collection : {messages, threads, mail}) {
-    if (record.collection != name_of(collection)) continue;
-    Looked looked = looked_at(collection, record.id);
-    looked.updated = record.updated.nanoseconds;
-    looked.is_gone = true;
-    looked.ask_again = now + kAskAgain * (1 << looked.times_gone);
-    if (looked.times_gone < kMostDoubled) ++looked.times_gone;
-    ask_again_ = std::min(ask_again_, looked.ask_again);
-    has_looked(collection, record.id, looked);
-  }
+  Looked looked = looked_at(*collection, record.id);
+  looked.updated = record.updated.nanoseconds;
+  looked.is_gone = true;
+  looked.ask_again = now + kAskAgain * (1 << looked.times_gone);
+  if (looked.times_gone < kMostDoubled) ++looked.times_gone;
+  ask_again_ = std::min(ask_again_, looked.ask_again);
+  has_looked(*collection, record.id, looked);
 }
 
 void Inbox::forget_others(const Lists& lists) {
@@ -344,6 +349,7 @@ void Inbox::load() {
   is_loaded_ = true;
   is_cut_ = entry != saved.entries.begin();
   looked_ = std::move(saved.looked);
+  waits_ = std::move(saved.waits);
   for (Entry& each : saved.entries)
     if (!places_.contains(each.id)) add_entry(std::move(each));
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) lines_.append(line->first, std::move(line->second));

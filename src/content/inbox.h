@@ -127,9 +127,11 @@ class Inbox {
   /// What the file has.
   struct Saved {
     LookedAt looked;
+    std::unordered_map<std::string, Wait> waits;
     std::vector<Entry> entries;
   };
   static const char* name_of(Collection collection);
+  static std::optional<Collection> collection_named(std::string_view name);
   static Collection collection_of(const Entry& entry) { return entry.collection == name_of(mail) ? mail : messages; }
   /// The name of a record's line.
   static std::string line_of(Collection collection, const std::string& id) {
@@ -143,6 +145,7 @@ class Inbox {
   /// A record's line: what is known of it, and back.
   [[nodiscard]] static Looked looked_of(std::int64_t updated, std::string_view flags);
   [[nodiscard]] static std::string flags_of(const Looked& looked);
+  static void parse_line(std::string_view line, Saved& saved);
   [[nodiscard]] std::string text_of(const Saved& saved) const;
   /// Adds to `saved` what it lacks, or has only in an earlier version.
   void merge_into(Saved& saved) const PLAYFS_REQUIRES(mutex_);

@@ -91,6 +91,24 @@ std::string Inbox::flags_of(const Looked& looked) {
   return flags;
 }
 
+void Inbox::parse_line(std::string_view line, Saved& saved) {
+  const std::string_view kind = next_word(line);
+  const auto collection = collection_named(next_word(line));
+  const auto time = number(next_word(line));
+  const std::string_view flags = next_word(line);
+  const bool is_wait = kind == "waits";
+  auto awaited = is_wait ? percent_decode(next_word(line)) : std::nullopt;
+  const auto id = percent_decode(line);
+  if (!collection || !time || !id) return;
+  if (is_wait) {
+    if (const auto in = collection_named(flags); in && awaited) saved.waits[*id] = {*time, {*in, std::move(*awaited)}};
+  } else if (kind == "looked") {
+    saved.looked[*collection][*id] = looked_of(*time, flags);
+  } else if (const ForMe why = why_of(flags); kind == "entry" && why != ForMe::no) {
+    saved.entries.push_back({name_of(*collection), *id, {*time}, why, 0});
+  }
+}
+
 Inbox::Saved Inbox::parsed(std::string_view text) const {
   Saved saved;
   const std::string_view header = text.substr(0, text.find('\n') + 1);  // npos + 1 is 0
@@ -99,17 +117,7 @@ Inbox::Saved Inbox::parsed(std::string_view text) const {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const std::string_view kind = next_word(line), of = next_word(line);
-    const auto time = number(next_word(line));
-    const std::string_view flags = next_word(line);
-    auto id = percent_decode(line);
-    if (!time || !id) continue;
-    for (const Collection collection : {messages, threads, mail}) {
-      if (of != name_of(collection)) continue;
-      if (kind == "looked") saved.looked[collection][*id] = looked_of(*time, flags);
-      else if (const ForMe why = why_of(flags); kind == "entry" && why != ForMe::no)
-        saved.entries.push_back({name_of(collection), *id, {*time}, why, 0});
-    }
+    parse_line(line, saved);
   }
   return saved;
 }
@@ -130,6 +138,12 @@ void Inbox::merge_into(Saved& saved) const {
       if (known.updated <= found->second.updated) known = found->second;
     }
   }
+  for (const auto& [id, wait] : waits_) saved.waits[id] = wait;
+  // What another process has decided need not wait.
+  std::erase_if(saved.waits, [&decided = saved.looked[messages]](const auto& each) {
+    const auto found = decided.find(each.first);
+    return found != decided.end() && found->second.updated >= each.second.updated;
+  });
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t at = 0; at < saved.entries.size(); ++at) places.emplace(saved.entries[at].id, at);
   for (const auto& [position, entry] : entries_) {
@@ -146,6 +160,10 @@ std::string Inbox::text_of(const Saved& saved) const {
       text += std::string("looked ") + name_of(collection) + ' ' + std::to_string(looked.updated) + ' ' +
               flags_of(looked) + ' ' + percent_encode(id) + '\n';
   }
+  for (const auto& [id, wait] : saved.waits)
+    text += std::string("waits ") + name_of(messages) + ' ' + std::to_string(wait.updated) + ' ' +
+            name_of(wait.for_record.first) + ' ' + percent_encode(wait.for_record.second) + ' ' + percent_encode(id) +
+            '\n';
   for (const Entry& entry : saved.entries)
     text += "entry " + entry.collection + ' ' + std::to_string(entry.at.nanoseconds) + ' ' +
             std::string(playfs::name_of(entry.why)) + ' ' + percent_encode(entry.id) + '\n';
@@ -164,6 +182,7 @@ Status Inbox::save() {
   }
   for (const Collection collection : {messages, threads, mail})
     drop_oldest(saved.looked[collection], kMostSaved, [](const auto& each) { return each.second.updated; });
+  drop_oldest(saved.waits, kMostSaved, [](const auto& each) { return each.second.updated; });
   drop_oldest(saved.entries, kMost, [](const Entry& each) { return each.at.nanoseconds; });
   PLAYFS_CHECK(write_file_atomically(path_, text_of(saved)));
   MutexLock lock(mutex_);
