@@ -5,12 +5,14 @@ import gzip
 import http.client
 import json
 import os
+import pathlib
 import re
 import struct
 import threading
 import unittest
 import uuid
 
+import postgres
 from serve_fixture import BASE, Server, ServeTest
 
 JSON = ('-H', 'Content-Type: application/json')
@@ -232,6 +234,43 @@ class Rules(ServeTest):
         for twice in (('Origin: https://play.example.org', 'Origin: https://evil.example'),
                       ('Origin: https://evil.example', 'Origin: https://play.example.org')):
             self.assertEqual(post('Host: play.example.org', *twice), 400)
+
+
+class Strangers(ServeTest):
+    def test_cannot_keep_an_owner_from_signing_in(self):
+        server = Server(self, '--limits', 'off')
+        self.besiege(server, server.store / 'outbox')
+
+    @unittest.skipUnless(postgres.is_installed(), 'PostgreSQL is not installed')
+    def test_cannot_with_postgres_either(self):
+        cluster = postgres.Cluster()
+        self.addCleanup(cluster.remove)
+        server = Server(self, '--limits', 'off', store=postgres.uri(cluster.folder, cluster.new_database()))
+        data = pathlib.Path(self.environment('server')['XDG_DATA_HOME'])
+        self.besiege(server, data / 'playfs/served/outbox')
+
+    def besiege(self, server, outbox):
+        """Twenty clients ask for as many codes as they may."""
+        def call(step, client, **body):
+            connection = http.client.HTTPConnection(server.address, timeout=60, source_address=(client, 0))
+            connection.request('POST', f'/api/auth/agent/{step}', json.dumps({'email': 'ann@example.org', **body}),
+                               {'Content-Type': 'application/json', 'Origin': server.url})
+            answer = connection.getresponse()
+            answer.read()
+            connection.close()
+            return answer.status
+
+        def newest_code():
+            return re.findall(r'code is (\S+)', outbox.read_text())[-1]
+
+        for client in range(20):
+            for _ in range(5):
+                self.assertEqual(call('request-code', f'127.0.9.{client + 1}'), 200)
+        self.assertEqual(outbox.read_text().count('To: ann@example.org'), 10, 'the mailbox is not flooded')
+        for again in range(2):
+            self.assertEqual(call('request-code', f'127.0.0.{again + 5}'), 200)
+            self.assertEqual(call('verify-code', f'127.0.0.{again + 5}', code=newest_code()), 200)
+        self.assertEqual(outbox.read_text().count('To: ann@example.org'), 11, 'one more after signing in')
 
 
 class OtherSites(ServeTest):
