@@ -120,7 +120,7 @@ Result<ExitCode> export_revision(CommandContext& context, const ExportArguments&
     PLAYFS_CHECK(write_mark(path, {source.text, source.base_path, revision->revision.project, revision->revision.id}));
   context.out.line(path);
   context.out.note("Exported revision " + safe(revision->revision.id.text()) + ": " + std::to_string(exporter.files) +
-                   " files, " + std::to_string(exporter.size) + " bytes.");
+                   (exporter.files == 1 ? " file, " : " files, ") + std::to_string(exporter.size) + " bytes.");
   LeftOut& left_out = exporter.left_out;
   const bool is_incomplete = !left_out.empty();
   // Of these a commit or an import takes care: they stay in the project as they are.
