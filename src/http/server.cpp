@@ -43,8 +43,8 @@ unsigned default_page_threads() { return std::max(1u, std::thread::hardware_conc
 /// progress every 32 KB rather than every few megabytes.
 constexpr int kMostUnsent = 64 * 1024;
 
-/// Between two rounds of the other connections' events. The kernel's queue of new connections holds 4,096: attackers who
-/// keep it full delay each newcomer by as many rounds as it takes to empty it.
+/// Between two rounds of the other connections' events. The kernel's queue of new connections holds 4,096: attackers
+/// who keep it full delay each newcomer by as many rounds as it takes to empty it.
 constexpr int kAcceptedAtOnce = 256;
 
 bool is_reading(std::string_view method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
