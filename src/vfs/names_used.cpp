@@ -40,17 +40,13 @@ NamedRecordPtr NamesUsed::of_family(pid_t thread) const {
   if (auto record = of(thread)) return record;
   if (!is_any_) return nullptr;
   const std::string directory = current_directory(thread);
-  auto came_here = [&](pid_t member) {
-    auto record = of(member);
-    return record && directory.find("/" + record->id + "/") != std::string::npos ? record : nullptr;
-  };
-  pid_t member = thread;
   for (int generation = 0; generation < kMostGenerations; ++generation) {
-    if (auto record = came_here(process_field(member, "Tgid").value_or(member))) return record;
-    const auto parent = process_field(member, "PPid");
-    if (!parent || *parent <= 1) break;
-    if (auto record = came_here(*parent)) return record;
-    member = *parent;
+    auto record = of(process_field(thread, "Tgid").value_or(thread));
+    if (record && directory.find("/" + record->id + "/") != std::string::npos) return record;
+    const auto parent = process_field(thread, "PPid");
+    // Whoever is elsewhere has looked up the name for something else.
+    if (!parent || *parent <= 1 || current_directory(*parent) != directory) break;
+    thread = *parent;
   }
   return nullptr;
 }

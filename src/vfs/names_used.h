@@ -36,7 +36,7 @@ class NamesUsed {
   /// nullptr: none. Cheap while no thread is remembered.
   [[nodiscard]] NamedRecordPtr of(pid_t thread) const PLAYFS_EXCLUDES(mutex_);
   /// The same. If the thread is in a record's directory, also what its process is remembered for, or one of those that
-  /// started it: a shell that came there by a name leaves the directory to its children. Reads /proc.
+  /// started it and are there, too: a shell that came by a name leaves the directory to its children. Reads /proc.
   [[nodiscard]] NamedRecordPtr of_family(pid_t thread) const PLAYFS_EXCLUDES(mutex_);
   void forget(pid_t thread) PLAYFS_EXCLUDES(mutex_);
 
