@@ -2,7 +2,6 @@
 
 #include "app/author.h"
 #include "app/mounted.h"
-#include "base/shell.h"
 
 namespace playfs::app {
 
@@ -49,11 +48,11 @@ Result<OpenStack> CommandContext::open_client_stack(const runtime::Source& chose
 
 std::string CommandContext::agent(const std::string& site) const { return author_at(*this, site).handle; }
 
-std::string CommandContext::next_command(std::vector<std::string> words) const {
-  words.insert(words.begin(), "playfs");
+std::string CommandContext::next_command(ShellCommand command) const {
+  command.words.insert(command.words.begin(), "playfs");
   if (auto flag = settings.text_of(runtime::Settings::Layer::flag, "site"))
-    words.insert(words.end(), {"--site", *flag});
-  return shell_line(words);
+    command.options.insert(command.options.end(), {"--site", *flag});
+  return shell_line(command);
 }
 
 }  // namespace playfs::app

@@ -10,6 +10,7 @@
 #include "app/shown_progress.h"
 #include "app/tree_origin.h"
 #include "base/result.h"
+#include "base/shell.h"
 #include "runtime/client_stack.h"
 #include "runtime/config.h"
 #include "runtime/io.h"
@@ -52,7 +53,7 @@ struct CommandContext {
   [[nodiscard]] std::string agent(const std::string& site) const;
 
   /// A command to type next, for the same service.
-  [[nodiscard]] std::string next_command(std::vector<std::string> words) const;
+  [[nodiscard]] std::string next_command(ShellCommand command) const;
 };
 
 }  // namespace playfs::app

@@ -83,7 +83,7 @@ Result<std::vector<std::string>> message_ids(runtime::ClientStack& stack, const 
 Result<Record> message_of(const CommandContext& context, runtime::ClientStack& stack, const Record& thread,
                           const std::string& id) {
   auto found = await<Record>([&](auto done) { stack.site().record("messages", id, {}, std::move(done)); });
-  const std::string hint = context.next_command({"thread", "show", thread.id});
+  const std::string hint = context.next_command({{"thread", "show"}, {thread.id}});
   if (!found && is_outage(found.error().code)) return found;
   if (!found) return fail(ErrorCode::not_found, "there is no message '" + id + "'", hint);
   if (text_of(found->fields, "thread") != thread.id)

@@ -68,7 +68,7 @@ Result<ImportBase> base_of_import(const CommandContext& context, runtime::Client
     PLAYFS_TRY(RevisionTreePtr tree, find_revision(context, stack, *named));
     if (tree->revision.project != project)
       return fail(ErrorCode::invalid_argument, "revision " + *named + " belongs to another project",
-                  context.next_command({"log", "--project", project.text()}));
+                  context.next_command({{"log", "--project", project.text()}}));
     base.revision = tree->revision.id;
     // The directory still contains what it was made from, besides what the user brought in.
     if (origin && !holds(stack, tree, origin->revision)) base.beside = origin->revision;

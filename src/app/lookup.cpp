@@ -55,7 +55,8 @@ Result<Record> find_record(CommandContext& context, runtime::ClientStack& stack,
     if (found || !means_absent(found.error())) return found;
   }
   std::size_t count = 0;
-  PLAYFS_TRY(content::Listed holder, named(stack, noun, id_or_name, context.next_command({noun.one, "list"}), &count));
+  PLAYFS_TRY(content::Listed holder,
+             named(stack, noun, id_or_name, context.next_command({{noun.one, "list"}}), &count));
   if (count > 1)
     context.out.note(std::to_string(count) + " " + noun.one + "s are called '" + safe(id_or_name) + "': this is " +
                      safe(holder.id) + ", which had the name first. The others go by their ids.");
@@ -69,7 +70,7 @@ Result<Project> find_project(const CommandContext& context, runtime::ClientStack
     if (head) return std::move(head->project);
     if (!means_absent(head.error())) return fail(head.error());
   }
-  PLAYFS_TRY(content::Listed holder, named(stack, {"projects", "project"}, id_or_name, context.next_command({"ls"})));
+  PLAYFS_TRY(content::Listed holder, named(stack, {"projects", "project"}, id_or_name, context.next_command({{"ls"}})));
   PLAYFS_TRY(content::Head head, head_of(stack, holder.id));
   return std::move(head.project);
 }
@@ -83,7 +84,7 @@ Result<RevisionTreePtr> find_revision(const CommandContext& context, runtime::Cl
   if (project) {
     if (project->latest_revision.empty())
       return fail(ErrorCode::not_found, "the project '" + what + "' has no revisions yet",
-                  context.next_command({"import", "DIR", "--project", what}));
+                  context.next_command({{"import", "DIR", "--project", what}}));
     return fetch(project->latest_revision);
   }
   if (project.error().code != ErrorCode::not_found || !can_be_id(what)) return fail(project.error());
@@ -92,7 +93,7 @@ Result<RevisionTreePtr> find_revision(const CommandContext& context, runtime::Cl
     return fail(project.error());
   if (!revision && means_absent(revision.error()))
     return fail(ErrorCode::not_found, "there is no project or revision '" + what + "' at " + stack.source().text,
-                context.next_command({"ls"}));
+                context.next_command({{"ls"}}));
   return revision;
 }
 

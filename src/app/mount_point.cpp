@@ -119,7 +119,7 @@ Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, 
   const runtime::MountEntry* mount = runtime::mount_holding(table, real);
   if (mount != nullptr && mount->mount_point == real && mount->type == kMountType)
     return fail(ErrorCode::already_exists, mount->source + " is already mounted at " + real,
-                "playfs umount " + shell_word(real));
+                "playfs umount " + shell_operand(real));
   std::error_code unreadable;
   if (!nonempty && !std::filesystem::is_empty(real, unreadable) && !unreadable)
     return fail(ErrorCode::not_empty, real + " is not empty: a mount would hide its files",

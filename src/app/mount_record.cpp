@@ -80,10 +80,9 @@ std::optional<MountRecord> record_of(const runtime::Places& places, const runtim
 }
 
 std::string mount_command(const MountRecord& record, const std::string& mount_point) {
-  std::vector<std::string> words{"playfs", "mount"};
-  for (const std::string& list : record.options) words.insert(words.end(), {"-o", list});
-  words.insert(words.end(), {record.source, mount_point});
-  return shell_line(words);
+  ShellCommand mount{{"playfs", "mount"}, {record.source, mount_point}};
+  for (const std::string& list : record.options) mount.words.insert(mount.words.end(), {"-o", list});
+  return shell_line(mount);
 }
 
 std::string mount_command(const runtime::Places& places, const runtime::MountEntry& mount) {

@@ -146,7 +146,7 @@ Error MountedWorkTree::why(int errnum, const std::string& what, const playfs_err
   if (code.empty() && (errnum == ENOTTY || errnum == EINVAL))
     return Error{ErrorCode::not_supported,
                  what + ": the mount at " + place().mount_point + " is from another version of playfs",
-                 "playfs umount " + shell_word(place().mount_point) + ", then mount again"};
+                 "playfs umount " + shell_operand(place().mount_point) + ", then mount again"};
   if (code.empty()) return error_from_errno(errnum, what);
   if (errnum == ENOTTY)
     return Error{ErrorCode::not_supported, what + ": " + place().work + " is not a writable work tree",
@@ -154,7 +154,7 @@ Error MountedWorkTree::why(int errnum, const std::string& what, const playfs_err
   Error error{code_named(code), what + ": " + std::string(told.message, strnlen(told.message, sizeof told.message)),
               std::string(told.hint, strnlen(told.hint, sizeof told.hint))};
   if (told.retry_after_s > 0) error.retry_after = std::chrono::seconds(told.retry_after_s);
-  if (error.hint.empty()) error.hint = "playfs status " + shell_word(place().work);
+  if (error.hint.empty()) error.hint = "playfs status " + shell_operand(place().work);
   return error;
 }
 

@@ -11,6 +11,7 @@
 #include "app/command_context.h"
 #include "base/cancel.h"
 #include "base/result.h"
+#include "base/shell.h"
 #include "model/records.h"
 #include "runtime/client_stack.h"
 
@@ -38,7 +39,7 @@ struct Listing {
   std::string key;                   ///< of the list in the JSON document
   std::vector<std::string> columns;  ///< fields; before them come the record's id and when it was created
   std::string none;                  ///< what to say if there are none,
-  std::vector<std::string> next;     ///< and the words of a command that makes one
+  ShellCommand next;                 ///< and a command that makes one
   std::size_t limit = 50;
   std::function<bool(const Record&)> wanted = [](const Record&) { return true; };
   std::function<std::string(const Record&, const std::string& column)> cell = text_of_field;

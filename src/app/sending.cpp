@@ -122,7 +122,7 @@ Result<Record> change_record(runtime::ClientStack& stack, const Sending& sending
 Result<BegunThread> begin_thread(const CommandContext& context, runtime::ClientStack& stack, Beginning beginning) {
   PLAYFS_CHECK(check_fits(beginning.thread, beginning.what));
   auto key_of = [&](const char* collection) { return beginning.key_of ? beginning.key_of(collection) : std::string(); };
-  Sending sending{"threads", beginning.what, context.next_command({"thread", "list"}), key_of("threads"),
+  Sending sending{"threads", beginning.what, context.next_command({{"thread", "list"}}), key_of("threads"),
                   beginning.again};
   PLAYFS_TRY(KeptKey thread_key, key_for(stack, sending, beginning.thread));
   auto created = create_with(stack, sending, thread_key, beginning.thread);
@@ -133,7 +133,7 @@ Result<BegunThread> begin_thread(const CommandContext& context, runtime::ClientS
   }
   Record thread = std::move(*created);
   beginning.message->set("thread", thread.id);
-  sending = {"messages", "post its first message", context.next_command({"thread", "show", thread.id}),
+  sending = {"messages", "post its first message", context.next_command({{"thread", "show"}, {thread.id}}),
              key_of("messages"), beginning.again};
   auto message_key = key_for(stack, sending, *beginning.message);
   if (!message_key) return BegunThread{std::move(thread), Result<Record>(fail(std::move(message_key).error()))};
@@ -148,8 +148,9 @@ Result<BegunThread> begin_thread(const CommandContext& context, runtime::ClientS
   const bool may_be_repeated = !is_settled && message.error().code != ErrorCode::rate_limited;
   Error error = std::move(message).error().while_doing("the thread " + thread.id + " has begun");
   if (!may_be_repeated || (!message_key->is_kept() && beginning.again.empty()))
-    error.hint = beginning.again.empty() ? context.next_command({"post", thread.id, "-m", "…"}) + ", to post it there"
-                                         : beginning.again;
+    error.hint = beginning.again.empty()
+                     ? context.next_command({{"post"}, {thread.id}, {"-m", "…"}}) + ", to post it there"
+                     : beginning.again;
   return BegunThread{std::move(thread), Result<Record>(fail(std::move(error)))};
 }
 

@@ -33,9 +33,22 @@ std::string shell_word(std::string_view word) {
   return quoted + "'";
 }
 
-std::string shell_line(const std::vector<std::string>& words) {
+std::string shell_operand(std::string_view word) { return (word.starts_with('-') ? "-- " : "") + shell_word(word); }
+
+std::string shell_line(const ShellCommand& command) {
   std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  auto add = [&](const std::vector<std::string>& words) {
+    for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  };
+  add(command.words);
+  if (std::none_of(command.operands.begin(), command.operands.end(), [](const auto& word) { return word[0] == '-'; })) {
+    add(command.operands);
+    add(command.options);
+  } else {
+    add(command.options);
+    line += " --";
+    add(command.operands);
+  }
   return line;
 }
 

@@ -95,7 +95,7 @@ std::string words_for(const Announcement& announcement) {
       text += fmt::format(" and {} more", announcement.conflicts.size() - kPathsNamed);
     text += ".";
   }
-  return text + fmt::format(" To merge it: playfs merge {}", shell_word(announcement.revision.text()));
+  return text + fmt::format(" To merge it: playfs merge {}", shell_operand(announcement.revision.text()));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ Error still_in_conflict(const stage::Conflicted& conflicted) {
 
 Error cannot_be_brought_in(const std::string& unknown, const RevisionId& head) {
   return Error{ErrorCode::refused_input, "head cannot be merged into the work tree: " + unknown,
-               "playfs commit, which publishes a branch; then playfs merge " + shell_word(head.text()) +
+               "playfs commit, which publishes a branch; then playfs merge " + shell_operand(head.text()) +
                    ", which leaves every file that only one side has for you to decide"};
 }
 

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -71,6 +72,19 @@ class WithoutMount(fixture.Fixture):
         revision = self.json('ls', 'garden')['revision']
         self.playfs('export', revision, self.home / 'copy')
         self.assert_same_tree(self.plain, self.home / 'copy')
+
+    def test_a_hint_takes_no_name_for_an_option(self):
+        api = self.serve()
+        for name in '--help', '-rf', '-o allow_other', "--it's":
+            with self.subTest(name):
+                project = api.create('projects', name=name)['id']
+                head = api.create('revisions', project=project, parents=[], message='m',
+                                  manifest={'files': {'rose': {'inline': 'rosa'}}})['id']
+                api.call('PATCH', f'/projects/{project}', {'latest_revision': head})
+                done = self.playfs('cat', '--site', api.origin, '--', name, 'nothing', check=False)
+                hint = re.search('^Try: playfs (.*)$', done.stderr, re.MULTILINE)[1]
+                self.assertEqual(shlex.split(hint), ['ls', '-R', '--site', api.origin, '--', name])
+                self.assertIn('rose', self.playfs(*shlex.split(hint)).stdout)
 
     def test_an_export_leaves_out_what_cannot_be_had(self):
         api = self.serve()

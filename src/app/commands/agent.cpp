@@ -33,8 +33,8 @@ Status check_new_handle(const std::string& handle) {
 
 Error is_taken(const CommandContext& context, const std::string& handle, const std::string& id) {
   return {ErrorCode::already_exists, "'" + handle + "' is registered: " + id + " has that handle",
-          context.next_command({"agent", "show", handle}) + ", and " +
-              context.next_command({"agent", "set", "about=…"}) + " if it is yours; else register another handle"};
+          context.next_command({{"agent", "show"}, {handle}}) + ", and " +
+              context.next_command({{"agent", "set", "about=…"}}) + " if it is yours; else register another handle"};
 }
 
 /// The one that has the handle; nullptr if nobody has. An older one that is not listed may have it.
@@ -53,8 +53,9 @@ Result<std::string> holder_of(runtime::ClientStack& stack, const std::string& ha
 }
 
 Error no_agent(const CommandContext& context, const runtime::ClientStack& stack, const std::string& handle) {
-  return {ErrorCode::not_found, "there is no agent '" + handle + "' at " + stack.source().text,
-          context.next_command({"agent", "register", handle}) + ", or " + context.next_command({"agent", "list"})};
+  return {
+      ErrorCode::not_found, "there is no agent '" + handle + "' at " + stack.source().text,
+      context.next_command({{"agent", "register"}, {handle}}) + ", or " + context.next_command({{"agent", "list"}})};
 }
 
 JsonObject agent_document(const runtime::ClientStack& stack, const Record& agent) {
@@ -73,7 +74,7 @@ Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArgu
   if (!holder.empty() && !KeptKey::is_awaited(*stack, "agents", body))
     return fail(is_taken(context, arguments.handle, holder));
   const Sending sending{"agents", "register '" + arguments.handle + "'",
-                        context.next_command({"agent", "show", arguments.handle})};
+                        context.next_command({{"agent", "show"}, {arguments.handle}})};
   PLAYFS_TRY(Record created, create_record(*stack, sending, body));
   // Nothing keeps two agents from registering the same handle at once.
   if (auto now = holder_of(*stack, arguments.handle); now && !now->empty() && *now != created.id) {
@@ -83,7 +84,7 @@ Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArgu
   }
   context.out.line(context.out.is_terminal() ? safe(created.id) : created.id);
   context.out.note("Registered '" + arguments.handle + "'. A handle is a claim: others can sign with it, too.\nTry: " +
-                   safe(context.next_command({"thread", "new", "Hello", "--kind", "intro", "-m", "…"})));
+                   safe(context.next_command({{"thread", "new", "Hello", "--kind", "intro", "-m", "…"}})));
   context.out.document(agent_document(*stack, created));
   return ExitCode::done;
 }
@@ -100,7 +101,7 @@ Result<ExitCode> agent_set(CommandContext& context, const AgentSetArguments& arg
     PLAYFS_TRY(std::string holder, holder_of(*stack, *wanted->string()));
     if (!holder.empty() && holder != id) return fail(is_taken(context, *wanted->string(), holder));
   }
-  const Sending sending{"agents", "change the record of '" + handle + "'", context.next_command({"agent", "show"})};
+  const Sending sending{"agents", "change the record of '" + handle + "'", context.next_command({{"agent", "show"}})};
   PLAYFS_TRY(Record changed, change_record(*stack, sending, id, std::move(fields)));
   if (!context.out.json()) print_fields(context.out, changed);
   context.out.document(agent_document(*stack, changed));
@@ -134,7 +135,7 @@ Result<ExitCode> agent_show(CommandContext& context, const AgentShowArguments& a
 
 Result<ExitCode> agent_list(CommandContext& context, const LimitArguments& arguments) {
   return print_listing(
-      context, {"agents", "agents", {"handle"}, "No agents yet", {"agent", "register", "HANDLE"}, arguments.limit});
+      context, {"agents", "agents", {"handle"}, "No agents yet", {{"agent", "register", "HANDLE"}}, arguments.limit});
 }
 
 }  // namespace playfs::app

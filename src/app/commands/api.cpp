@@ -52,7 +52,7 @@ void warn_of(CommandContext& context, const std::vector<std::string>& unknown) {
   for (const std::string& name : unknown) names += (names.empty() ? "'" : ", '") + safe(name) + "'";
   context.out.note("playfs: the Data API has no parameter " + names +
                    ": it has no filters, so the answer is as without. Lists take limit and cursor.\nTry: " +
-                   safe(context.next_command({"search", "TEXT"})) + ", or filter what you read");
+                   safe(context.next_command({{"search", "TEXT"}})) + ", or filter what you read");
 }
 
 }  // namespace

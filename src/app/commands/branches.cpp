@@ -21,7 +21,7 @@ Result<ExitCode> branches(CommandContext& context, const BranchesArguments& argu
       const std::string revision = text_of(*fields, "revision"), message = text_of(*fields, "message");
       const bool is_base = revision == base;
       item.set("is_base", is_base);
-      const std::string take_in = is_base ? "playfs update" : "playfs merge " + shell_word(revision);
+      const std::string take_in = is_base ? "playfs update" : "playfs merge " + shell_operand(revision);
       item.set("take_in", take_in);
       items.push_back(std::move(item));
       context.out.line(safe(revision) + "  " + safe(text_of(*fields, "created_at")) + "  " +

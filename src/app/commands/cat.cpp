@@ -30,10 +30,10 @@ Result<ExitCode> cat(CommandContext& context, const CatArguments& arguments) {
     const FileEntry* entry = revision->tree.file_at(path);
     if (entry == nullptr && revision->tree.directory_at(path) != nullptr)
       return fail(ErrorCode::is_a_directory, "'" + path + "' is a directory",
-                  context.next_command({"ls", arguments.what, path}));
+                  context.next_command({{"ls"}, {arguments.what, path}}));
     if (entry == nullptr)
       return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
-                  context.next_command({"ls", "-R", arguments.what}));
+                  context.next_command({{"ls", "-R"}, {arguments.what}}));
     PLAYFS_TRY(content::Blob blob, blob_of(*stack, FileRef{revision, path, entry}));
     auto content = whole(blob);
     if (!content) return fail(content.error().while_doing(path));

@@ -110,7 +110,7 @@ void look_at_mounts(Findings& findings, const runtime::Places& places, bool repa
       // Of another environment of this user's, which may be about to look at it.
       findings.add(Finding::left, "mount", mount.mount_point,
                    "this mount's process died; it was not mounted with this state directory, so it is left alone",
-                   "playfs umount " + shell_word(mount.mount_point));
+                   "playfs umount " + shell_operand(mount.mount_point));
     } else if (!repair) {
       // Nobody can mount over another user's mount.
       findings.add(is_own(mount) ? Finding::left : Finding::wrong, "mount", mount.mount_point,

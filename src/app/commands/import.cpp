@@ -43,7 +43,7 @@ Result<ImportTarget> target_of(CommandContext& context, runtime::ClientStack& st
   target.name = arguments.name ? *arguments.name : std::filesystem::path(directory).filename().string();
   if (target.name.empty() || !is_valid_utf8(target.name))
     return fail(ErrorCode::invalid_argument, "the project needs a name",
-                shell_line({"playfs", "import", arguments.directory, "--name", "NAME"}));
+                shell_line({{"playfs", "import"}, {arguments.directory}, {"--name", "NAME"}}));
   PLAYFS_TRY(Record project, create_project(stack, target.name));
   target.id = ProjectId(project.id);
   context.out.note("Created the project '" + safe(target.name) + "', " + safe(project.id) + ".");
@@ -51,9 +51,9 @@ Result<ImportTarget> target_of(CommandContext& context, runtime::ClientStack& st
 }
 
 std::string import_again(const ImportArguments& arguments, const ImportTarget& target, const std::string& base) {
-  std::vector<std::string> words{"playfs", "import", arguments.directory, "--project", target.id.text()};
-  if (!base.empty()) words.insert(words.end(), {"--base", base});
-  return shell_line(words);
+  ShellCommand again{{"playfs", "import"}, {arguments.directory}, {"--project", target.id.text()}};
+  if (!base.empty()) again.options.insert(again.options.end(), {"--base", base});
+  return shell_line(again);
 }
 
 /// One import in progress.
@@ -249,7 +249,7 @@ void tell(CommandContext& context, runtime::ClientStack& stack, const ImportArgu
     auto now = find_project(context, stack, project);
     const std::string head = now ? now->latest_revision.text() : target.head.text();
     tell_commit(context.out, commit,
-                "playfs export " + shell_word(head) + " OTHER, merge its changes into " +
+                "playfs export " + shell_operand(head) + " OTHER, merge its changes into " +
                     shell_word(arguments.directory) + ", then " + import_again(arguments, target, head));
     return;
   }
@@ -257,7 +257,7 @@ void tell(CommandContext& context, runtime::ClientStack& stack, const ImportArgu
   if (commit.outcome == publish::Outcome::merged)
     context.out.note(safe(arguments.directory) +
                      " was not changed and lacks what others have published. Try: playfs export " +
-                     shell_word(project) + " OTHER, to get both");
+                     shell_operand(project) + " OTHER, to get both");
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ using std::chrono::milliseconds;
 /// How often to look up names again, which may cost requests.
 constexpr std::chrono::seconds kLookAgain{10};
 
-std::vector<std::string> next_of(const InboxItem& shown) {
-  if (shown.is_mail) return {"mail", "show", shown.record.id};
-  return {"post", text_of(shown.record.fields, "thread"), "--reply-to", shown.record.id, "-m", "…"};
+ShellCommand next_of(const InboxItem& shown) {
+  if (shown.is_mail) return {{"mail", "show"}, {shown.record.id}};
+  return {{"post"}, {text_of(shown.record.fields, "thread")}, {"--reply-to", shown.record.id, "-m", "…"}};
 }
 
 void print(CommandContext& context, const InboxItem& shown) {
@@ -177,7 +177,7 @@ Result<ExitCode> inbox(CommandContext& context, const InboxArguments& arguments)
   if (place.source->is_silent()) context.out.note("The service does not answer: this is what was known of it before.");
   if (look->is_empty())
     context.out.note("Nothing is new for " + safe(place.agent) +
-                     ". Try: " + safe(context.next_command({"inbox", arguments.wait ? "--all" : "--wait"})));
+                     ". Try: " + safe(context.next_command({{"inbox", arguments.wait ? "--all" : "--wait"}})));
   return arguments.wait && look->fresh() == 0 ? ExitCode::failed : ExitCode::done;
 }
 

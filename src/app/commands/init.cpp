@@ -23,7 +23,7 @@ Result<ExitCode> init(CommandContext& context, const InitArguments& arguments) {
   JsonObject document{{"site", source.text}, {"project", project.id}, {"name", arguments.name}};
   if (!arguments.directory) {
     context.out.note("Created the project '" + safe(arguments.name) +
-                     "'. Try: " + safe(shell_line({"playfs", "mount", "-o", own, source.text, "DIR"})));
+                     "'. Try: " + safe(shell_line({{"playfs", "mount", "-o", own}, {source.text, "DIR"}})));
     context.out.document(std::move(document));
     return ExitCode::done;
   }

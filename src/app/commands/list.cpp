@@ -64,8 +64,8 @@ Result<ExitCode> list_projects(CommandContext& context, runtime::ClientStack& st
   if (!is_whole)
     context.out.note("The list is incomplete: these are the newest " + std::to_string(items.size()) + " projects.");
   if (items.empty())
-    context.out.note("No projects yet. Try: " + safe(context.next_command({"init", "NAME"})) + ", or " +
-                     safe(context.next_command({"import", "DIR"})));
+    context.out.note("No projects yet. Try: " + safe(context.next_command({{"init", "NAME"}})) + ", or " +
+                     safe(context.next_command({{"import", "DIR"}})));
   JsonObject document{{"site", stack.source().text}, {"projects", std::move(items)}};
   if (!is_whole) document.append("more", true);
   context.out.document(std::move(document));
@@ -86,7 +86,7 @@ Result<ExitCode> list(CommandContext& context, const ListArguments& arguments) {
     PLAYFS_CHECK(list_directory(context, listing, path, *directory));
   } else {
     return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
-                context.next_command({"ls", "-R", arguments.what}));
+                context.next_command({{"ls", "-R"}, {arguments.what}}));
   }
   context.out.document(JsonObject{{"site", stack->source().text},
                                   {"project", revision->revision.project.text()},

@@ -60,9 +60,8 @@ class LoginAttempt {
 
  private:
   [[nodiscard]] std::string again(std::vector<std::string> more = {}) const {
-    std::vector<std::string> words{"playfs", "login", email_, "--site", site_.text};
-    words.insert(words.end(), more.begin(), more.end());
-    return shell_line(words);
+    more.insert(more.begin(), {"--site", site_.text});
+    return shell_line({{"playfs", "login"}, {email_}, std::move(more)});
   }
 
   /// On a terminal, says how long it still waits for `what`.
@@ -134,7 +133,7 @@ class LoginAttempt {
                       (key.is_new_user ? ", a new account" : "") + ". The key is in " +
                       safe(runtime::credentials_path(context_.places)) + ".");
     const Author author = author_at(context_, site_.text);
-    context_.out.note("You write as '" + safe(author.handle) + "'. Try: " + safe(context_.next_command({"whoami"})));
+    context_.out.note("You write as '" + safe(author.handle) + "'. Try: " + safe(context_.next_command({{"whoami"}})));
     if (is_mounted())
       context_.out.note("Mounts of " + site_.text + " with these settings write with this key within " +
                         std::to_string(runtime::kKeyTakenUp.count()) + " s; what was written before has no owner.");

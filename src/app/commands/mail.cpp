@@ -43,11 +43,11 @@ Result<ExitCode> mail_send(CommandContext& context, const MailSendArguments& arg
     written.discard();
     return show_unsent(context, "domain_mail", std::move(body));
   }
-  auto sent = create_record(*stack, {"domain_mail", "send the mail", context.next_command({"mail", "list"})}, body);
+  auto sent = create_record(*stack, {"domain_mail", "send the mail", context.next_command({{"mail", "list"}})}, body);
   if (!sent) return fail(written.kept(std::move(sent).error()));
   written.discard();
   context.out.line(context.out.is_terminal() ? safe(sent->id) : sent->id);
-  context.out.note("Sent to the steward. Try: " + safe(context.next_command({"mail", "show", sent->id})));
+  context.out.note("Sent to the steward. Try: " + safe(context.next_command({{"mail", "show"}, {sent->id}})));
   context.out.document(mail_document(*stack, *sent));
   return ExitCode::done;
 }
@@ -57,7 +57,7 @@ Result<ExitCode> mail_list(CommandContext& context, const LimitArguments& argume
                   "mail",
                   {"kind", kState, "agent", "subject"},
                   "No mail yet",
-                  {"mail", "send", "--kind", "question", "--subject", "SUBJECT", "-m", "TEXT"},
+                  {{"mail", "send", "--kind", "question", "--subject", "SUBJECT", "-m", "TEXT"}},
                   arguments.limit};
   listing.cell = [](const Record& mail, const std::string& column) {
     return column == kState ? state_of(mail) : text_of_field(mail, column);

@@ -22,7 +22,7 @@ Result<ExitCode> correct(CommandContext& context, runtime::ClientStack& stack, c
   PLAYFS_TRY(Record message, message_of(context, stack, thread, arguments.edit));
   if (std::string author = text_of(message.fields, "agent"); author != agent)
     return fail(ErrorCode::permission_denied, "the message is by '" + author + "', not by '" + agent + "'",
-                context.next_command({"post", thread.id, "--reply-to", message.id}));
+                context.next_command({{"post"}, {thread.id}, {"--reply-to", message.id}}));
   PLAYFS_TRY(WrittenText written, WrittenText::get(context, arguments.body, kExplanation));
   const std::vector<std::string> mentions =
       mentions_after_edit(words_of(message.fields, "mentions"), text_of(message.fields, "body"), written.text());
@@ -33,7 +33,7 @@ Result<ExitCode> correct(CommandContext& context, runtime::ClientStack& stack, c
     return show_unsent(context, "messages/" + message.id, std::move(fields));
   }
   auto changed =
-      change_record(stack, {"messages", "correct the message", context.next_command({"thread", "show", thread.id})},
+      change_record(stack, {"messages", "correct the message", context.next_command({{"thread", "show"}, {thread.id}})},
                     message.id, std::move(fields));
   if (!changed) return fail(written.kept(std::move(changed).error()));
   written.discard();
@@ -58,12 +58,12 @@ Result<ExitCode> post(CommandContext& context, const PostArguments& arguments) {
     return show_unsent(context, "messages", std::move(body));
   }
   auto posted = create_record(
-      *stack, {"messages", "post the message", context.next_command({"thread", "show", thread.id})}, body);
+      *stack, {"messages", "post the message", context.next_command({{"thread", "show"}, {thread.id}})}, body);
   if (!posted) return fail(written.kept(std::move(posted).error()));
   written.discard();
   context.out.line(context.out.is_terminal() ? safe(posted->id) : posted->id);
   context.out.note("Posted to '" + safe(text_of(thread.fields, "title")) +
-                   "'. Try: " + safe(context.next_command({"thread", "show", thread.id})));
+                   "'. Try: " + safe(context.next_command({{"thread", "show"}, {thread.id}})));
   context.out.document(JsonObject{{"site", stack->source().text}, {"message", wire::encode_record(*posted)}});
   return ExitCode::done;
 }

@@ -36,7 +36,7 @@ constexpr std::chrono::milliseconds kPatienceWithServer{40'000};
 
 /// What was typed, up to the command: "playfs run demo --site SRC".
 std::string same_run(const CommandContext& context, const RunArguments& arguments) {
-  return context.next_command({"run", arguments.project});
+  return context.next_command({{"run"}, {arguments.project}});
 }
 
 /// The mount point is always the same for a project, so that build systems which note absolute paths can go on.

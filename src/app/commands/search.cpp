@@ -38,7 +38,7 @@ constexpr std::array<Place, 7> kPlaces = {{{"threads", "threads", "thread"},
 struct Match {
   const Place* place = nullptr;
   std::string id, created_at, agent, field, line;
-  std::vector<std::string> next;
+  ShellCommand next;
 };
 
 struct Searched {
@@ -130,11 +130,11 @@ class Search {
     return text_of(record.fields, place_.word == "agents" ? "handle" : "agent");
   }
 
-  [[nodiscard]] std::vector<std::string> next_of(const Record& record) const {
-    if (place_.word == "messages") return {"thread", "show", text_of(record.fields, "thread")};
-    if (place_.word == "projects") return {"ls", record.id};
-    if (place_.word == "revisions") return {"show", record.id};
-    return {place_.one, "show", record.id};
+  [[nodiscard]] ShellCommand next_of(const Record& record) const {
+    if (place_.word == "messages") return {{"thread", "show"}, {text_of(record.fields, "thread")}};
+    if (place_.word == "projects") return {{"ls"}, {record.id}};
+    if (place_.word == "revisions") return {{"show"}, {record.id}};
+    return {{place_.one, "show"}, {record.id}};
   }
 
   runtime::ClientStack& stack_;

@@ -70,7 +70,7 @@ class Delivery {
     const Json* thread = answered->fields.find("thread");
     if (thread == nullptr || thread->string() == nullptr || thread->string()->empty())
       return fail(ErrorCode::refused_input, "the message '" + parent + "' that the mail answers is in no thread",
-                  context_.next_command({"api", "GET", "/messages/" + percent_encode(parent)}));
+                  context_.next_command({{"api", "GET", "/messages/" + percent_encode(parent)}}));
     return Post{"messages", message_in(*thread->string(), parent)};
   }
 
@@ -114,8 +114,8 @@ class Delivery {
     }
     const Post& post = posts.front();
     const std::string list = "/" + post.collection + "?limit=5";
-    const Sending sending{post.collection, kWhat, context_.next_command({"api", "GET", list}), key_of(post.collection),
-                          again};
+    const Sending sending{post.collection, kWhat, context_.next_command({{"api", "GET", list}}),
+                          key_of(post.collection), again};
     PLAYFS_TRY(const Record sent, create_record(stack_, sending, post.fields));
     JsonObject document{{"collection", post.collection}, {"id", sent.id}};
     if (mail_.purpose == Purpose::reply) document.append("thread", *post.fields.find("thread"));

@@ -23,11 +23,12 @@ Result<ExitCode> space_new(CommandContext& context, const SpaceNewArguments& arg
   PLAYFS_TRY(JsonObject body, fields_from(arguments.fields));
   body.set("name", arguments.name);
   PLAYFS_TRY(auto stack, context.open_client_stack());
-  const Sending sending{"spaces", "create the space '" + arguments.name + "'", context.next_command({"space", "list"})};
+  const Sending sending{"spaces", "create the space '" + arguments.name + "'",
+                        context.next_command({{"space", "list"}})};
   PLAYFS_TRY(Record created, create_record(*stack, sending, body));
   context.out.line(context.out.is_terminal() ? safe(created.id) : created.id);
   context.out.note("Created the space '" + safe(arguments.name) +
-                   "'. Try: " + safe(context.next_command({"space", "set", created.id, "about=…"})));
+                   "'. Try: " + safe(context.next_command({{"space", "set"}, {created.id, "about=…"}})));
   context.out.document(space_document(*stack, created));
   return ExitCode::done;
 }
@@ -37,7 +38,7 @@ Result<ExitCode> space_set(CommandContext& context, const SpaceSetArguments& arg
   PLAYFS_TRY(auto stack, context.open_client_stack());
   PLAYFS_TRY(Record space, find_record(context, *stack, kSpace, arguments.space));
   const Sending sending{"spaces", "change the space '" + arguments.space + "'",
-                        context.next_command({"space", "show", space.id})};
+                        context.next_command({{"space", "show"}, {space.id}})};
   PLAYFS_TRY(Record changed, change_record(*stack, sending, space.id, std::move(fields)));
   if (!context.out.json()) print_fields(context.out, changed);
   context.out.document(space_document(*stack, changed));
@@ -54,7 +55,7 @@ Result<ExitCode> space_show(CommandContext& context, const SpaceShowArguments& a
 
 Result<ExitCode> space_list(CommandContext& context, const LimitArguments& arguments) {
   return print_listing(context,
-                       {"spaces", "spaces", {"name"}, "No spaces yet", {"space", "new", "NAME"}, arguments.limit});
+                       {"spaces", "spaces", {"name"}, "No spaces yet", {{"space", "new", "NAME"}}, arguments.limit});
 }
 
 }  // namespace playfs::app

@@ -38,7 +38,7 @@ void print_conversation(CommandContext& context, const runtime::ClientStack& sta
     messages.push_back(JsonObject{{"depth", static_cast<std::uint64_t>(placed.depth)}, {"message", std::move(record)}});
   }
   if (conversation.messages.empty() && conversation.missing == 0)
-    context.out.note("No messages yet. Try: " + safe(context.next_command({"post", conversation.thread.id})));
+    context.out.note("No messages yet. Try: " + safe(context.next_command({{"post"}, {conversation.thread.id}})));
   document.append("messages", std::move(messages));
   document.append("left_out", static_cast<std::uint64_t>(conversation.left_out.size() + conversation.missing));
   context.out.document(std::move(document));
@@ -89,7 +89,7 @@ Result<ExitCode> thread_list(CommandContext& context, const ThreadListArguments&
                   "threads",
                   {"kind", "agent", "title"},
                   "No threads",
-                  {"thread", "new", "TITLE", "--kind", "discussion", "-m", "TEXT"},
+                  {{"thread", "new", "TITLE", "--kind", "discussion", "-m", "TEXT"}},
                   arguments.limit};
   if (!arguments.kind.empty())
     listing.wanted = [&](const Record& thread) { return text_of_field(thread, "kind") == arguments.kind; };
@@ -120,7 +120,7 @@ Result<ExitCode> thread_new(CommandContext& context, const ThreadNewArguments& a
     document.append("message", wire::encode_record(message));
   }
   context.out.note("Began '" + safe(arguments.title) +
-                   "'. Try: " + safe(context.next_command({"thread", "show", thread.id, "--follow"})));
+                   "'. Try: " + safe(context.next_command({{"thread", "show"}, {thread.id}, {"--follow"}})));
   context.out.document(std::move(document));
   return ExitCode::done;
 }

@@ -35,7 +35,7 @@ Result<runtime::MountEntry> mount_at(const std::string& path, const runtime::Pro
   if (is_ours && mount->mount_point == real) return *mount;
   if (is_ours)
     return fail(ErrorCode::not_found, path + " is inside a mount, but is not its mount point",
-                "playfs umount " + shell_word(mount->mount_point));
+                "playfs umount " + shell_operand(mount->mount_point));
   return fail(ErrorCode::not_found, "no playfs mount at " + path, "findmnt -t " + std::string(kMountType));
 }
 

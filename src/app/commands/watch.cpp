@@ -109,8 +109,9 @@ Result<MountedPlace> place_of(const CommandContext& context, const std::string& 
   } else if (place) {
     return std::move(*place);
   }
-  return fail(ErrorCode::not_found, "watch follows a mount, and " + path + " is not in a mount" + of_site,
-              "playfs mount DIR, then playfs watch DIR; without a mount: " + context.next_command({"inbox", "--wait"}));
+  return fail(
+      ErrorCode::not_found, "watch follows a mount, and " + path + " is not in a mount" + of_site,
+      "playfs mount DIR, then playfs watch DIR; without a mount: " + context.next_command({{"inbox", "--wait"}}));
 }
 
 /// The same with names resolved to ids, as the mount's events and paths have them.

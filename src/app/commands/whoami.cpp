@@ -94,8 +94,8 @@ std::string words_for(const Basis& basis, const CommandContext& context, const r
   if (!basis.login) return "a claim: anyone can use this handle";
   const std::string& email = basis.email();
   if (basis.is_refused()) {
-    std::vector<std::string> again{"login"};
-    if (!email.empty()) again.push_back(email);
+    ShellCommand again{{"login"}};
+    if (!email.empty()) again.operands.push_back(email);
     return "nothing: " + safe(site.text) + " refuses the key that is kept here" +
            (email.empty() ? "" : " for " + safe(email)) + ":" + indent + safe(basis.key.why.message) + indent +
            "Until there is a new one, what you write here is refused: " + safe(context.next_command(std::move(again)));

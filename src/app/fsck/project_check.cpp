@@ -215,7 +215,7 @@ void ProjectCheck::check_head() {
     faults_.add(
         tip, "",
         {Severity::branch, "branch", fmt::format("head does not reach it, nor {} of its ancestors", revisions - 1),
-         "in a work tree: playfs merge " + shell_word(tip.text())});
+         "in a work tree: playfs merge " + shell_operand(tip.text())});
 }
 
 }  // namespace playfs::app

@@ -25,7 +25,7 @@ Error not_registered(const std::string& handle, bool is_sure) {
             "not all agents are listed, so nobody can tell which of them has the handle \"" + handle + "\"",
             "use the agent's id"};
   return {ErrorCode::not_found, "nobody has registered the handle \"" + handle + "\"",
-          "playfs agent register " + shell_word(handle) + ", or write the handle to agents/new"};
+          "playfs agent register " + shell_operand(handle) + ", or write the handle to agents/new"};
 }
 
 }  // namespace playfs::vfs

@@ -25,12 +25,21 @@ TEST(ExitCodes, AreTheContract) {
 }
 
 TEST(Commands, ArePrintedAsAShellReadsThem) {
-  EXPECT_EQ(shell_line({"playfs", "mount", "-o", "project=p,agent=ada", "https://example.org", "/home/ada/play"}),
+  EXPECT_EQ(shell_line({{"playfs", "mount", "-o", "project=p,agent=ada"}, {"https://example.org", "/home/ada/play"}}),
             "playfs mount -o project=p,agent=ada https://example.org /home/ada/play");
   EXPECT_EQ(shell_word("/my play/it's"), "'/my play/it'\\''s'");
   EXPECT_EQ(shell_word("two\nlines; it's a \\"), "$'two\\012lines; it\\047s a \\134'");
   for (const char* word : {"", "~", "a;b", "$HOME", "*", "#", "=ls"})
     EXPECT_EQ(shell_word(word), "'" + std::string(word) + "'");
+}
+
+TEST(Commands, TakeNoOperandForAnOption) {
+  EXPECT_EQ(shell_operand("id"), "id");
+  EXPECT_EQ(shell_operand("--help"), "-- --help");
+  EXPECT_EQ(shell_operand("-o allow_other"), "-- '-o allow_other'");
+  EXPECT_EQ(shell_line({{"playfs", "ls"}, {"id", "src"}, {"--site", "x"}}), "playfs ls id src --site x");
+  EXPECT_EQ(shell_line({{"playfs", "ls"}, {"id", "-r f"}, {"--site", "x"}}), "playfs ls --site x -- id '-r f'");
+  EXPECT_EQ(shell_line({{"playfs", "show"}, {""}}), "playfs show ''");
 }
 
 TEST(Json, SaysTheSameWithNothingForATerminalToObey) {
