@@ -102,6 +102,10 @@ class RemoteRevisions final : public RevisionSource {
     return std::optional(as_shown((*revision)->revision));
   }
 
+  bool was_absent(const RevisionId& id) override {
+    return !stack_.site().try_revision(id) && stack_.site().was_absent_lately(id);
+  }
+
  private:
   runtime::ClientStack& stack_;
 };
@@ -143,7 +147,7 @@ Result<std::optional<ShownRevision>> History::next() {
       left_out_ = true;
       break;
     }
-    PLAYFS_CHECK(add(parent));
+    if (!source_.was_absent(parent)) PLAYFS_CHECK(add(parent));
   }
   return std::optional(std::move(newest));
 }

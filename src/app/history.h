@@ -24,6 +24,8 @@ class RevisionSource {
   virtual ~RevisionSource() = default;
   /// nullopt if the project has no such revision.
   virtual Result<std::optional<ShownRevision>> find(const RevisionId& id) = 0;
+  /// Whether the service said lately, perhaps to another command, that it has no such revision.
+  virtual bool was_absent(const RevisionId&) { return false; }
 };
 
 /// Reads through a mount. `limit`: how many will be requested, 0: all of them; many are fetched together.

@@ -1,4 +1,5 @@
-// What is known of records without asking the service: immutable ones in full, mutable ones as last seen, lists of ids.
+// What is known of records without asking the service: immutable ones in full, mutable ones as last seen, lists of ids,
+// and that some do not exist.
 //
 // One SQLite database in the cache directory, shared by all sites and processes; rows are keyed by site, so that one
 // service cannot speak for another. All of it can be fetched again: a row that fails its checksum is dropped, a

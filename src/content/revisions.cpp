@@ -10,6 +10,8 @@ namespace playfs::content {
 namespace {
 
 constexpr const char* kRevisions = "revisions";
+/// Notes on disk that the service lacks one, without a text.
+constexpr const char* kAbsent = "absent revisions";
 
 /// The continuation file of a revision that lists only its record's files.
 FileRef continuation_of(Revision revision) {
@@ -106,17 +108,35 @@ bool Revisions::was_absent(const RevisionId& id) {
   return said && *said > news_at_ && context_.clock.steady() - *said < context_.options.refresh;
 }
 
+bool Revisions::was_absent_lately(const RevisionId& id) {
+  const auto lately = std::max(kLately, context_.options.refresh);
+  WallTime news;
+  {
+    MutexLock lock(mutex_);
+    const SteadyTime* said = absent_.find(id);
+    if (said) return *said > news_at_ && context_.clock.steady() - *said < lately;
+    news = news_wall_;
+  }
+  const auto noted = context_.records.record(context_.site, kAbsent, id.text());
+  if (!noted || noted->fetched_at <= news) return false;
+  const std::chrono::nanoseconds age(context_.clock.wall().nanoseconds - noted->fetched_at.nanoseconds);
+  return age >= age.zero() && age < lately;
+}
+
 void Revisions::forget_absent() {
   MutexLock lock(mutex_);
   news_at_ = context_.clock.steady();
+  news_wall_ = context_.clock.wall();
 }
 
 void Revisions::arrived(const RevisionId& id, SteadyTime asked_at, Result<Record> answer) {
+  const bool is_absent = !answer && answer.error().code == ErrorCode::not_found;
   {
     MutexLock lock(mutex_);
     static_cast<void>(absent_.take(id));
-    if (!answer && answer.error().code == ErrorCode::not_found) static_cast<void>(absent_.insert(id, asked_at));
+    if (is_absent) static_cast<void>(absent_.insert(id, asked_at));
   }
+  if (is_absent) context_.records.store_record(context_.site, kAbsent, id.text(), {{}, {}, context_.clock.wall()});
   if (!answer) return flights_.land(id, fail(std::move(answer).error()));
   auto revision = wire::decode_revision(*answer);
   if (!revision) {

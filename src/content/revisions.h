@@ -1,10 +1,11 @@
 // Revisions with their trees: from memory, disk or the service. A revision seen once is never fetched again. A tree has
 // all files, including those in the manifest's continuation. Thread-safe.
 //
-// That the service lacks a revision is remembered for a while, for callers that prefer skipping it to asking again;
-// get() always asks.
+// That the service lacks a revision is remembered for a while, for callers that prefer skipping it to asking again, and
+// noted on disk for other processes: a command that shows a history is a new one each time. get() always asks.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <unordered_map>
 
@@ -29,6 +30,9 @@ class Revisions {
   void get(const RevisionId& id, const ProjectId& of, const CancelToken& cancel, Callback<RevisionTreePtr> done);
   /// Whether the service said within `refresh` that it has no such revision, and nothing since may have changed that.
   [[nodiscard]] bool was_absent(const RevisionId& id);
+  /// The same for a parent in a history: said within a minute, if that is longer, also to another process. Does local
+  /// I/O.
+  [[nodiscard]] bool was_absent_lately(const RevisionId& id);
   /// Call on any news of revisions: an absent one may have been stored.
   void forget_absent();
   void close() { flights_.close(); }
@@ -48,6 +52,7 @@ class Revisions {
   // Bytes of memory, as parsed.
   static constexpr std::size_t kKeptBytes = 8 << 20;
   static constexpr std::size_t kAbsentKept = 4096;
+  static constexpr std::chrono::milliseconds kLately = std::chrono::minutes(1);
 
   SiteContext& context_;
   Blobs& blobs_;
@@ -60,7 +65,8 @@ class Revisions {
   std::size_t prune_at_ PLAYFS_GUARDED_BY(mutex_) = 256;
   cache::Lru<RevisionId, SteadyTime> absent_ PLAYFS_GUARDED_BY(mutex_){kAbsentKept};  ///< time of the request
   SteadyTime news_at_ PLAYFS_GUARDED_BY(mutex_) =
-      SteadyTime::min();  ///< absences requested before this no longer count
+      SteadyTime::min();                            ///< absences requested before this no longer count,
+  WallTime news_wall_ PLAYFS_GUARDED_BY(mutex_){};  ///< nor those noted before this
 };
 
 }  // namespace playfs::content

@@ -68,6 +68,7 @@ void Site::revision(const RevisionId& id, CancelToken cancel, Callback<RevisionT
 }
 
 bool Site::was_absent(const RevisionId& id) { return parts_->revisions.was_absent(id); }
+bool Site::was_absent_lately(const RevisionId& id) { return parts_->revisions.was_absent_lately(id); }
 
 std::optional<Head> Site::try_head(const ProjectId& id) { return parts_->heads.known(id); }
 

@@ -63,6 +63,8 @@ class Site {
   /// Whether the service recently said that it has no such revision, so that a history may skip it without asking
   /// again. No publishing decision uses it: revision() always asks.
   [[nodiscard]] bool was_absent(const RevisionId& id);
+  /// The same for a parent, which matters less: for longer, and also if another process was told. Does local I/O.
+  [[nodiscard]] bool was_absent_lately(const RevisionId& id);
 
   // Heads. A head is fresh for `refresh`; afterwards `head` asks again (conditionally), while `try_head` still returns
   // the old one and `is_fresh` returns false.

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import urllib.request
 
 import fixture
 
@@ -152,6 +153,13 @@ class Publishing(fixture.Fixture):
                 again = self.requests()
                 self.assertEqual(self.run_in('log', *words).stdout, done.stdout)
                 self.assertLess(self.requests() - again, 5, 'what is missing is not asked for at every look')
+        self.playfs('clone', self.project, self.home / 'clone', '--site', self.api.origin)
+        for words, place in ((('--site', self.api.origin, '--project', self.project), '/'), ((), self.home / 'clone')):
+            with self.subTest('outside a mount', words=words):
+                first = self.playfs('log', '-n', str(shown), *words, cwd=place).stdout
+                before = self.served()
+                self.assertEqual(self.playfs('log', '-n', str(shown), *words, cwd=place).stdout, first)
+                self.assertLess(self.served() - before, 10, 'another command remembers what is missing')
         items = [json.loads(line) for line in self.run_in('log', '--json').stdout.splitlines()]
         self.assertEqual([item['message'] for item in items], [f'm{number}' for number in reversed(range(shown))])
         self.assertEqual([(len(item['parents']), item['more_parents']) for item in items],
@@ -163,6 +171,12 @@ class Publishing(fixture.Fixture):
         (self.work / 'rose').write_text('rosa\n')
         mine = self.commit('Plant')
         self.assertEqual(self.api.get('revisions', mine)['parents'], [parent])
+
+    def served(self):
+        """Requests that the service has answered, of all clients."""
+        with urllib.request.urlopen(self.api.origin + '/metrics') as answer:
+            lines = answer.read().decode().splitlines()
+        return sum(int(line.split()[-1]) for line in lines if line.startswith('playfs_http_requests_total{'))
 
     def requests(self):
         return json.loads((self.top.directory / '.playfs/status.json').read_text())['health']['requests']

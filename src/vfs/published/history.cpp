@@ -102,7 +102,7 @@ Walk walk_from(Mount& mount, const OperationPtr& op, const RevisionId& head, Fin
   auto visit = [&](const RevisionId& id) {
     if (op->noted("gone/" + id.text())) return;
     if (auto summary = finder.find(id)) next.push(std::move(summary));
-    else if (!mount.site().was_absent(id)) walk.wanted.push_back(id);
+    else if (id == head ? !mount.site().was_absent(id) : !mount.site().was_absent_lately(id)) walk.wanted.push_back(id);
   };
   ParentBudget budget;
   if (!head.empty() && walk.seen.insert(head).second) visit(head);

@@ -160,6 +160,29 @@ TEST_F(RevisionsTest, AbsentOnesAndImpossibleIdsAreNotFound) {
   EXPECT_EQ(service_.requests(), 0);
 }
 
+TEST_F(RevisionsTest, AnAbsenceIsNotedForTheNextProcess) {
+  const RevisionId id("r");
+  auto ask = [&] {
+    Answer<RevisionTreePtr> answer;
+    site_->revision(id, {}, answer.callback());
+    run();
+    return answer.code();
+  };
+  EXPECT_EQ(ask(), ErrorCode::not_found);
+  restart();
+  EXPECT_FALSE(site_->was_absent(id)) << "nobody has asked here";
+  EXPECT_TRUE(site_->was_absent_lately(id));
+  advance(std::chrono::minutes(1));
+  EXPECT_FALSE(site_->was_absent_lately(id)) << "it may be there by now";
+  EXPECT_EQ(ask(), ErrorCode::not_found);
+  restart();
+  Record other;
+  other.id = "other";
+  advance(std::chrono::milliseconds(1));
+  static_cast<void>(site_->learn("revisions", other));
+  EXPECT_FALSE(site_->was_absent_lately(id)) << "there is a new revision";
+}
+
 TEST_F(RevisionsTest, AnAbsenceIsRememberedButStillRequested) {
   const RevisionId id("r");
   auto ask = [&] {
@@ -174,8 +197,12 @@ TEST_F(RevisionsTest, AnAbsenceIsRememberedButStillRequested) {
   EXPECT_FALSE(site_->was_absent(RevisionId("other")));
   EXPECT_EQ(ask(), ErrorCode::not_found);
   EXPECT_EQ(service_.requests("revisions/r"), 2) << "whoever asks, asks the service";
+  EXPECT_FALSE(site_->was_absent_lately(RevisionId("other")));
   advance(SiteOptions().refresh);
   EXPECT_FALSE(site_->was_absent(id)) << "it may be there by now";
+  EXPECT_TRUE(site_->was_absent_lately(id)) << "a parent may be skipped for longer";
+  advance(std::chrono::minutes(1));
+  EXPECT_FALSE(site_->was_absent_lately(id));
 
   EXPECT_EQ(ask(), ErrorCode::not_found);
   put_revision("r", {});
