@@ -21,16 +21,16 @@ namespace {
 /// Head moves only by commits: a copy that is written back late would undo what others have published since.
 constexpr const char* kHead = "latest_revision";
 
-/// What the service said this short a time ago is not asked for again.
+/// A first attempt this soon after the name was checked does not ask for it again.
 constexpr std::chrono::seconds kJustAsked{1};
 
 /// The client may wait before it sends, and repeats a change that was refused because of too many: others may have
 /// renamed the record meanwhile. Its name has just been checked.
 remote::Permit permit_of(Mount& mount, Addressed addressed) {
-  auto asked_at = std::make_shared<std::atomic<SteadyTime>>(mount.clock().steady());
-  return [&mount, addressed, asked_at](bool in_doubt, const CancelToken& cancel, Callback<void> done) {
-    const SteadyTime now = mount.clock().steady();
-    if (now - asked_at->exchange(now) < kJustAsked) return done({});
+  auto is_repeated = std::make_shared<std::atomic<bool>>(false);
+  return [&mount, addressed, is_repeated, asked_at = mount.clock().steady()](bool in_doubt, const CancelToken& cancel,
+                                                                             Callback<void> done) {
+    if (!is_repeated->exchange(true) && mount.clock().steady() - asked_at < kJustAsked) return done({});
     ask_name(mount, addressed, in_doubt, cancel, std::move(done));
   };
 }
