@@ -145,7 +145,7 @@ TEST_F(RequestJournalTest, TextsAreAcceptedOnlyIfTheyCouldBeSaved) {
     EXPECT_TRUE(journal->keep_draft("e", "threads/t/reply", "there is room"));
     journal->drop_draft("e");
   };
-  save("large", kMostTextBytes - 200);  // a short text's draft takes more than half of that
+  save("large", kMostTextBytes - 140);  // a short text's draft takes more than half of that
   fills_up("large");
   ASSERT_TRUE(journal->keep_draft("d", "threads/t/reply", "short"));
   EXPECT_FALSE(journal->keep_draft("d", "threads/t/reply", std::string(200, 'x'))) << "it grows out of its room";
