@@ -12,11 +12,12 @@ namespace playfs {
 /// The permissions that no private file or directory has.
 inline constexpr unsigned kOthersWrite = 022;
 
-/// Checks that a directory is this user's. If others could write to it, its mode becomes 0700.
+/// Checks that a directory is this user's. If others could write to it, its mode becomes 0700. Refuses what is shared
+/// on purpose: a directory with the sticky or the set-group-ID bit that others can write to.
 Status keep_private(const std::string& directory);
 
 /// As make_private_directory(path), also for the directories from `top`, which is above it, down to `path`: others
-/// could put another one in its place. Nothing is asked of `top`'s own parents: in containers a home directory often
+/// could put another one in its place. Of these, all but `path` may be links of this user. Nothing is asked of `top`'s own parents: in containers a home directory often
 /// belongs to another user.
 Status make_private_directory_below(const std::string& top, const std::string& path);
 

@@ -91,15 +91,15 @@ void Lists::bring_up(const std::string& collection) {
     before = list.readings;
   }
   update(collection, {}, context_.guarded([this, collection, before](const Result<void>&) {
-    bool was_read = false;
+    bool is_settled = false;
     {
       MutexLock lock(mutex_);
       List& list = lists_[collection];
       list.is_brought_up = false;
-      was_read = list.readings != before;
+      is_settled = list.readings != before && !list.lacking_since;
     }
-    // The next reader asks again.
-    if (!was_read) return tell(collection, kAny);
+    // The next reader asks again. What lacks known records may do so for a minute.
+    if (!is_settled) return tell(collection, kAny);
     // Events may have come meanwhile, and the reading may have begun before this one was wanted.
     if (context_.live.period() != 0) bring_up(collection);
   }));

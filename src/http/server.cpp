@@ -47,6 +47,11 @@ constexpr int kMostUnsent = 64 * 1024;
 /// who keep it full delay each newcomer by as many rounds as it takes to empty it.
 constexpr int kAcceptedAtOnce = 256;
 
+/// Whether accept() failed because of the connection that it would have returned: others can be accepted.
+bool is_of_peer(const error_code& error) {
+  return error == asio::error::connection_aborted || error == boost::system::errc::protocol_error;
+}
+
 bool is_reading(std::string_view method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
 
 std::string text_of(const asio::ip::address& address) {
@@ -97,6 +102,8 @@ Status Server::Core::listen() {
   if (!error) acceptor_.bind(wanted, error);
   if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
   if (!error) acceptor_.non_blocking(true, error);
+  // Otherwise accept() waits in poll(2), and with it everybody, if a peer is gone by the time it is accepted.
+  if (!error) acceptor_.set_option(asio::socket_base::enable_connection_aborted(true), error);
   // Connections inherit both: two calls less for each.
   if (!error) acceptor_.set_option(tcp::no_delay(true), error);
   if (!error) setsockopt(acceptor_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
@@ -124,6 +131,7 @@ void Server::Core::accept() {
   acceptor_.async_accept(newcomer_, [this](error_code error, tcp::socket socket) {
     if (stopping_) return;
     if (error == asio::error::operation_aborted) return;
+    if (is_of_peer(error)) return accept();
     if (error) {
       // Most likely out of descriptors: keep serving, and close an idle connection of the client with the most.
       const auto now = std::chrono::steady_clock::now();
@@ -141,7 +149,9 @@ void Server::Core::accept() {
     take(std::move(socket));
     for (int i = 1; i < kAcceptedAtOnce; ++i) {
       tcp::socket another(io_);
-      if (acceptor_.accept(another, newcomer_, error)) break;
+      acceptor_.accept(another, newcomer_, error);
+      if (is_of_peer(error)) continue;
+      if (error) break;
       take(std::move(another));
     }
     accept();

@@ -13,12 +13,6 @@ std::string what_became_of_it(const Record& now, const std::string& name) {
   return "is called \"" + name + "\" by now: others have renamed it";
 }
 
-void get_current(Mount& mount, const std::string& collection, const std::string& id, const CancelToken& cancel,
-                 Callback<Record> done) {
-  mount.site().client().ask_now();
-  mount.site().client().get_record(collection, id, cancel, std::move(done));
-}
-
 }  // namespace
 
 Addressed addressed_thread(const std::string& thread, const std::string& title) {
@@ -27,7 +21,8 @@ Addressed addressed_thread(const std::string& thread, const std::string& title) 
 
 Async<Record> current_record(Mount& mount, std::string collection, std::string id) {
   auto ask = [&mount, collection, id](const CancelToken& cancel, Callback<Record> done) {
-    get_current(mount, collection, id, cancel, std::move(done));
+    mount.site().client().ask_now();
+    mount.site().client().get_record(collection, id, cancel, std::move(done));
   };
   auto asked = answer<Record>(std::move(ask));
   co_return co_await asked;
@@ -58,7 +53,8 @@ void ask_name(Mount& mount, Addressed addressed, bool is_in_doubt, const CancelT
     };
     mount.executor().post(std::move(learn));
   };
-  get_current(mount, addressed.collection, addressed.id, cancel, std::move(asked));
+  // In its turn: what is sent next waits for the service's pauses, too.
+  mount.site().client().get_record(addressed.collection, addressed.id, cancel, std::move(asked));
 }
 
 }  // namespace playfs::vfs
