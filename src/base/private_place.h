@@ -17,8 +17,8 @@ inline constexpr unsigned kOthersWrite = 022;
 Status keep_private(const std::string& directory);
 
 /// As make_private_directory(path), also for the directories from `top`, which is above it, down to `path`: others
-/// could put another one in its place. Of these, all but `path` may be links of this user. Nothing is asked of `top`'s own parents: in containers a home directory often
-/// belongs to another user.
+/// could put another one in its place. Of these, all but `path` may be links of this user. Nothing is asked of `top`'s
+/// own parents: in containers a home directory often belongs to another user.
 Status make_private_directory_below(const std::string& top, const std::string& path);
 
 /// Takes the permission to write a file from others. Nothing happens to what is not there or not a regular file.
