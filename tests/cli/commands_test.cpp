@@ -193,7 +193,7 @@ TEST_F(Commands, BelieveNoMarkThatWasPublished) {
   std::smatch id;
   ASSERT_TRUE(std::regex_search(created.out, id, std::regex("\"id\": ?\"([0-9a-z]{20})\""))) << created.out;
   Ran exported = run({"export", id[1], "copy", "--json"});
-  ASSERT_EQ(exported.code, 0) << exported.err;
+  ASSERT_EQ(exported.code, 1) << exported.err;
   EXPECT_NE(exported.out.find("\"refused\": 2"), std::string::npos) << exported.out;
   EXPECT_NE(read("copy/.playfs/tree.json").find("local:default"), std::string::npos);
   EXPECT_FALSE(fs::exists(home_ + "/copy/sub/.playfs"));
