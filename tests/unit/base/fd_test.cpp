@@ -32,6 +32,25 @@ TEST(PrivateDirectory, IsForOneUser) {
   }
 }
 
+TEST(PrivateDirectory, IsNotWhatIsSharedOnPurpose) {
+  for (const mode_t mode : {01777, 02775}) {
+    const test::TemporaryDirectory made;
+    ASSERT_EQ(chmod(made.path().c_str(), mode), 0);
+    auto shared = make_private_directory(made.path());
+    ASSERT_FALSE(shared);
+    EXPECT_EQ(shared.error().code, ErrorCode::permission_denied);
+    EXPECT_EQ(mode_of(made.path()), mode) << "as it was";
+  }
+}
+
+TEST(PrivateDirectory, MayBeReachedThroughTheUsersLinks) {
+  const test::TemporaryDirectory made;
+  std::filesystem::create_directory(made / "disk");
+  std::filesystem::create_directory_symlink(made / "disk", made / "state");
+  EXPECT_TRUE(make_private_directory_below(made / "state", made / "state/sites"));
+  EXPECT_TRUE(std::filesystem::is_directory(made / "disk/sites"));
+}
+
 TEST(PrivateDirectory, IsNotWrittenByOthers) {
   const test::TemporaryDirectory made;
   ASSERT_TRUE(make_private_directory(made / "a/b/c"));
