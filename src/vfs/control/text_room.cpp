@@ -20,12 +20,7 @@ std::uint64_t size_of(const std::string& path) {
 
 std::string unsent_directory_of(const std::string& directory) { return directory + "/unsent"; }
 
-std::vector<std::string> unsent_texts(const std::string& unsent) {
-  std::vector<std::string> texts = files_in(unsent);
-  // The others are being written.
-  std::erase_if(texts, [](const std::string& path) { return !path.ends_with(".txt") && !path.ends_with(".json"); });
-  return texts;
-}
+std::vector<std::string> unsent_texts(const std::string& unsent) { return files_in(unsent); }
 
 std::optional<std::string> saved_copy(const std::string& unsent, std::string_view text) {
   const std::vector<std::string> saved = unsent_texts(unsent);

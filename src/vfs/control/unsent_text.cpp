@@ -28,11 +28,10 @@ UnsentText unsent_of(const JournalledRequest& request) {
   return unsent;
 }
 
-/// Returns where it is. A text that is sent again while there is no room is saved again, since the equal one may have
-/// been for another file; but not for ever.
+/// Returns where it is. While there is no room, a text that was saved before and sent again is not saved twice.
 Result<std::string> write_unsent(const std::string& directory, const std::string& name, const std::string& text) {
   const std::string unsent = unsent_directory_of(directory), path = unsent + "/" + name;
-  if (unsent_texts(unsent).size() >= 2 * kMostTexts)
+  if (!check_room(directory, text.size(), path))
     if (auto saved = saved_copy(unsent, text)) return *std::move(saved);
   PLAYFS_CHECK(make_private_directory(unsent));
   PLAYFS_CHECK(write_file_atomically(path, text));
