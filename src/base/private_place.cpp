@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -25,11 +27,21 @@ Status told_of_chmod(int result, const std::string& path, unsigned before, unsig
   return fail(error_from_errno(errno, fmt::format("others can write to {} (mode {:o}): chmod", path, before)));
 }
 
-/// `flag`: O_NOFOLLOW or 0.
-Status keep_private(const std::string& directory, int flag) {
+/// A user may keep the state directory on another disk: where a link of this user leads, else the path itself.
+std::string followed(const std::string& path) {
   struct stat attributes {};
-  if (fstatat(AT_FDCWD, directory.c_str(), &attributes, flag == 0 ? 0 : AT_SYMLINK_NOFOLLOW) != 0)
-    return fail(error_from_errno(errno, "stat " + directory));
+  if (lstat(path.c_str(), &attributes) != 0 || !S_ISLNK(attributes.st_mode) || attributes.st_uid != geteuid())
+    return path;
+  std::error_code unknown;
+  const auto real = std::filesystem::canonical(path, unknown);
+  return unknown ? path : real.string();
+}
+
+}  // namespace
+
+Status keep_private(const std::string& directory) {
+  struct stat attributes {};
+  if (lstat(directory.c_str(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + directory));
   if (!S_ISDIR(attributes.st_mode)) return fail(ErrorCode::not_a_directory, directory + " is not a directory");
   if (attributes.st_uid != geteuid())
     return fail(ErrorCode::permission_denied, directory + " belongs to another user",
@@ -41,28 +53,17 @@ Status keep_private(const std::string& directory, int flag) {
                 fmt::format("{} is for several users (mode {:o}), and what is kept there is for one", directory, mode),
                 "choose another directory, such as one in it that is yours alone");
   // Through a descriptor: others may have put a link in its place.
-  UniqueFd opened(open(directory.c_str(), O_RDONLY | O_DIRECTORY | flag | O_CLOEXEC));
+  UniqueFd opened(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!opened) return fail(error_from_errno(errno, "open " + directory));
   return told_of_chmod(fchmod(opened.get(), 0700), directory, mode, 0700);
 }
-
-/// A user may keep files of the state directory on another disk.
-bool is_own_link(const std::string& path) {
-  struct stat attributes {};
-  return lstat(path.c_str(), &attributes) == 0 && S_ISLNK(attributes.st_mode) && attributes.st_uid == geteuid();
-}
-
-}  // namespace
-
-Status keep_private(const std::string& directory) { return keep_private(directory, O_NOFOLLOW); }
 
 Status make_private_directory_below(const std::string& top, const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string prefix = path.substr(0, end);
     if (mkdir(prefix.c_str(), 0700) != 0 && errno != EEXIST) return fail(error_from_errno(errno, "create " + prefix));
     const bool is_last = end == std::string::npos;
-    if (prefix.size() >= top.size())
-      PLAYFS_CHECK(keep_private(prefix, !is_last && is_own_link(prefix) ? 0 : O_NOFOLLOW));
+    if (prefix.size() >= top.size()) PLAYFS_CHECK(keep_private(is_last ? prefix : followed(prefix)));
     if (is_last) return {};
   }
 }
