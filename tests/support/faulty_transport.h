@@ -33,6 +33,14 @@ inline Fault lose_reply() { return {Fault::Kind::lose_reply, {}}; }
 inline Fault hang() { return {Fault::Kind::hang, {}}; }
 inline Fault answer_with(int status, std::string body) { return {Fault::Kind::answer, {status, {}, std::move(body)}}; }
 
+inline bool is_post_of(const HttpRequest& request, std::string_view collection) {
+  return request.method == "POST" && request.target.ends_with(collection);
+}
+inline bool is_post_of_revision(const HttpRequest& request) { return is_post_of(request, "/revisions"); }
+inline bool is_list_of_revisions(const HttpRequest& request) {
+  return request.method == "GET" && request.target.find("/revisions?") != std::string::npos;
+}
+
 struct Sent {
   HttpRequest request;
   int status = 0;  ///< of the response, even a lost one; 0 if the request never arrived

@@ -26,10 +26,6 @@ using test::Fault;
 using test::WorkTree;
 using Presence = Absences::Presence;
 
-bool is_post_of(const HttpRequest& request, std::string_view collection) {
-  return request.method == "POST" && request.target.ends_with(collection);
-}
-
 class AbsencesTest : public testing::Test {
  protected:
   explicit AbsencesTest(std::chrono::milliseconds late_arrival = test::kLateArrival)
@@ -503,7 +499,7 @@ TEST_F(BaseOfChunksTest, ContentThatReturnsDuringUploadsIsNotAChange) {
   bool is_lost = false, is_back = false;
   work->faults.set_plan([&](const HttpRequest& request) {
     is_lost = is_lost || work->events->events_text().find("service_went_back") != std::string::npos;
-    if (is_lost && is_post_of(request, "/file_chunks") && !std::exchange(is_back, true)) world.restore("new");
+    if (is_lost && test::is_post_of(request, "/file_chunks") && !std::exchange(is_back, true)) world.restore("new");
     return Fault();
   });
   auto result = work->commit();
@@ -516,7 +512,7 @@ TEST_F(BaseTest, ContentThatReturnsBeforeTheRevisionIsNotAChange) {
   work->write("mine", "m");
   bool is_back = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of(request, "/revisions") || std::exchange(is_back, true)) return Fault();
+    if (!test::is_post_of(request, "/revisions") || std::exchange(is_back, true)) return Fault();
     world.restore("new");
     return test::lose_request();
   });

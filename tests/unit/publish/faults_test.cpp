@@ -21,9 +21,6 @@ using test::Contents;
 using test::Fault;
 using test::WorkTree;
 
-bool is_post_of(const HttpRequest& request, std::string_view collection) {
-  return request.method == "POST" && request.target.ends_with(collection);
-}
 bool is_patch(const HttpRequest& request) { return request.method == "PATCH"; }
 bool is_head_read(const HttpRequest& request) {
   return request.method == "GET" && request.target.find("/projects/") != std::string::npos;
@@ -158,7 +155,7 @@ TEST_F(FaultsTest, TheReplyToThePostIsLostAndTheServiceForgetsTheKey) {
   // The record was stored, but its key is forgotten, so repeating the POST would store another one.
   std::atomic<bool> lost = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of(request, "/revisions")) return Fault();
+    if (!test::is_post_of(request, "/revisions")) return Fault();
     if (!lost.exchange(true)) return test::lose_reply();
     return test::answer_with(500, "a repetition, which a service without memory would store again");
   });
@@ -350,7 +347,7 @@ TEST_F(FaultsTest, SomebodyBuildsOnOurRevisionBeforeWeLook) {
 
 TEST_F(FaultsTest, AChunkThatIsRefusedForGoodGivesTheStageBack) {
   work->faults.set_plan([&](const HttpRequest& request) {
-    return is_post_of(request, "/file_chunks") ? test::answer_with(403, R"({"code":"forbidden"})") : Fault();
+    return test::is_post_of(request, "/file_chunks") ? test::answer_with(403, R"({"code":"forbidden"})") : Fault();
   });
   auto result = work->commit();
   ASSERT_FALSE(result);
@@ -364,7 +361,7 @@ TEST_F(FaultsTest, AChunkThatIsRefusedForGoodGivesTheStageBack) {
 
 TEST_F(FaultsTest, ARevisionThatIsTooLargeForTheServiceGivesTheStageBack) {
   work->faults.set_plan([&](const HttpRequest& request) {
-    return is_post_of(request, "/revisions") ? test::answer_with(413, R"({"code":"record_too_large"})") : Fault();
+    return test::is_post_of(request, "/revisions") ? test::answer_with(413, R"({"code":"record_too_large"})") : Fault();
   });
   auto result = work->commit();
   ASSERT_FALSE(result);
@@ -387,7 +384,7 @@ TEST_F(FaultsTest, APatchThatIsForbiddenLeavesABranch) {
 
 TEST_F(FaultsTest, AServiceThatKeepsAnotherTextIsNotBuiltOn) {
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of(request, "/file_chunks")) return Fault();
+    if (!test::is_post_of(request, "/file_chunks")) return Fault();
     return test::answer_with(200, R"({"record":{"id":"x","content":"shortened"}})");
   });
   auto result = work->commit();
@@ -400,7 +397,7 @@ TEST_F(FaultsTest, ALongRateLimitIsShownAndWaitedOut) {
   std::atomic<bool> limited = true, is_shown_on = false;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (!limited && work->publisher->progress().last_error) is_shown_on = true;
-    if (!is_post_of(request, "/revisions") || !limited) return Fault();
+    if (!test::is_post_of(request, "/revisions") || !limited) return Fault();
     return test::answer_with(429, R"({"code":"rate_limited","retry_after":1})");
   });
   std::atomic<bool> answered = false;
@@ -422,7 +419,7 @@ TEST_F(FaultsTest, ALongRateLimitIsShownAndWaitedOut) {
 
 TEST_F(FaultsTest, TheRemainingTimeIsShownDuringARateLimit) {
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of(request, "/file_chunks")) return Fault();
+    if (!test::is_post_of(request, "/file_chunks")) return Fault();
     return test::answer_with(429, R"({"code":"rate_limited","retry_after":60})");
   });
   work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
@@ -437,7 +434,7 @@ TEST_F(FaultsTest, TheRemainingTimeIsShownDuringARateLimit) {
 TEST_F(FaultsTest, WhatWasUploadedTellsHowLongTheRestTakes) {
   std::atomic<int> asked = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of(request, "/file_chunks")) return Fault();
+    if (!test::is_post_of(request, "/file_chunks")) return Fault();
     if (++asked > 3) return test::answer_with(429, R"({"code":"rate_limited","retry_after":60})");
     world.clock.advance(std::chrono::seconds(10));
     return Fault();
@@ -456,7 +453,7 @@ TEST_F(FaultsTest, NothingIsSentUntilRetryAfterHasPassed) {
   std::atomic<int> since = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
     since += is_refused;
-    if (!is_post_of(request, "/revisions")) return Fault();
+    if (!test::is_post_of(request, "/revisions")) return Fault();
     is_refused = true;
     return test::answer_with(429, R"({"code":"rate_limited","retry_after":60})");
   });

@@ -19,13 +19,6 @@ using test::WorkTree;
 
 constexpr auto kPatient = std::chrono::minutes(10);
 
-bool is_post_of_revision(const HttpRequest& request) {
-  return request.method == "POST" && request.target.ends_with("/revisions");
-}
-bool is_list_of_revisions(const HttpRequest& request) {
-  return request.method == "GET" && request.target.find("/revisions?") != std::string::npos;
-}
-
 class ForgottenTest : public testing::Test {
  protected:
   ForgottenTest() : project(world.create("projects", R"({"name":"p"})").id) {
@@ -55,7 +48,7 @@ class ForgottenTest : public testing::Test {
     std::atomic<bool> is_sent = false;
     work->faults.set_plan([&](const HttpRequest& request) {
       if (is_sent) return test::lose_request();
-      if (!is_post_of_revision(request)) return Fault();
+      if (!test::is_post_of_revision(request)) return Fault();
       is_sent = true;
       return reaches ? test::lose_reply() : test::lose_request();
     });
@@ -200,8 +193,8 @@ TEST_F(ForgottenTest, WhatIsNotThereIsStagedAgainOnceTheLogWasSearched) {
   std::atomic<int> refused = 0, posts = 0;
   open(
       [&](const HttpRequest& request) {
-        if (is_post_of_revision(request)) ++posts;
-        if (!is_list_of_revisions(request) || is_readable) return Fault();
+        if (test::is_post_of_revision(request)) ++posts;
+        if (!test::is_list_of_revisions(request) || is_readable) return Fault();
         ++refused;
         return test::answer_with(403, R"({"code":"forbidden"})");
       },
@@ -224,7 +217,8 @@ TEST_F(ForgottenTest, AnotherRestartContinuesTheSearch) {
   leave_one_in_doubt(true);
   lose_journal();
   auto hidden = [](const HttpRequest& request) {
-    return is_list_of_revisions(request) ? test::answer_with(200, R"({"records":[],"nextCursor":null})") : Fault();
+    return test::is_list_of_revisions(request) ? test::answer_with(200, R"({"records":[],"nextCursor":null})")
+                                               : Fault();
   };
   for (int times = 0; times < 2; ++times) {
     open(hidden);
@@ -272,9 +266,9 @@ TEST_F(ForgottenTest, AJournalWithoutItsLastRowsStagesNothingThatWasSent) {
     std::atomic<int> posts = 0;
     std::atomic<bool> is_readable = false;
     open([&](const HttpRequest& request) {
-      if (is_post_of_revision(request)) ++posts;
-      return is_list_of_revisions(request) && !is_readable ? test::answer_with(403, R"({"code":"forbidden"})")
-                                                           : Fault();
+      if (test::is_post_of_revision(request)) ++posts;
+      return test::is_list_of_revisions(request) && !is_readable ? test::answer_with(403, R"({"code":"forbidden"})")
+                                                                 : Fault();
     });
     auto cancelled = await<Cancelled>([&](auto done) { work->publisher->cancel(std::move(done)); });
     ASSERT_TRUE(cancelled) << cancelled.error().message;

@@ -22,7 +22,7 @@ using test::WorkTree;
 
 constexpr std::size_t kForeign = 25'000;
 constexpr std::size_t kPage = 100;
-constexpr int kPages = kForeign / kPage + 1;
+constexpr int kForeignPages = kForeign / kPage + 1;
 
 /// The list of revisions as if 25,000 others had been published after `base`, with the real ones around them.
 class LongLog {
@@ -126,7 +126,7 @@ TEST_F(LongLogTest, ItIsPublishedAndEachRecordReadOnce) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->outcome, Outcome::published);
   EXPECT_EQ(world.head(project), result->revision.text());
-  EXPECT_LE(lists, kPages + 16);
+  EXPECT_LE(lists, kForeignPages + 16);
   EXPECT_GT(most_told, kForeign - 1'000) << "status tells how far it is";
   lists = 0;
   work->write("file", "2");
@@ -162,7 +162,7 @@ TEST_F(LongLogTest, ItCanBeInterruptedAndGoesOnAfterARestart) {
   ASSERT_TRUE(*work->publisher->last());
   EXPECT_EQ((*work->publisher->last())->outcome, Outcome::published);
   EXPECT_EQ(world.contents(world.head(project)), (test::Contents{{"base", "0"}, {"file", "1"}}));
-  EXPECT_LE(lists, kPages + 24);
+  EXPECT_LE(lists, kForeignPages + 24);
 }
 
 TEST_F(LongLogTest, AReconcileReadsItOnceToo) {
@@ -170,12 +170,12 @@ TEST_F(LongLogTest, AReconcileReadsItOnceToo) {
   work = std::make_unique<WorkTree>(
       world, project, directory.path() + "/tree", [this](const HttpRequest& request) { return fate(request); },
       JournalProbe(), true);
-  ASSERT_TRUE(test::eventually([&] { return lists >= kPages; }, std::chrono::minutes(4)));
+  ASSERT_TRUE(test::eventually([&] { return lists >= kForeignPages; }, std::chrono::minutes(4)));
   work->write("file", "1");
   auto result = work->commit();
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->outcome, Outcome::published);
-  EXPECT_LE(lists, kPages + 24);
+  EXPECT_LE(lists, kForeignPages + 24);
 }
 
 }  // namespace

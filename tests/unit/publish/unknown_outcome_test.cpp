@@ -17,13 +17,6 @@ using test::Contents;
 using test::Fault;
 using test::WorkTree;
 
-bool is_post_of_revision(const HttpRequest& request) {
-  return request.method == "POST" && request.target.ends_with("/revisions");
-}
-bool is_list_of_revisions(const HttpRequest& request) {
-  return request.method == "GET" && request.target.find("/revisions?") != std::string::npos;
-}
-
 class UnknownOutcomeTest : public testing::TestWithParam<int> {
  protected:
   UnknownOutcomeTest() : project(world.create("projects", R"({"name":"p"})").id) { begin(true); }
@@ -66,7 +59,7 @@ class EveryRefusalTest : public UnknownOutcomeTest {};
 TEST_P(EveryRefusalTest, TheRepetitionOfAStoredPostIsRefused) {
   std::atomic<int> posts = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of_revision(request)) return Fault();
+    if (!test::is_post_of_revision(request)) return Fault();
     return posts++ == 0 ? test::lose_reply() : refusal();
   });
   expect_published(work->commit());
@@ -76,9 +69,9 @@ TEST_P(EveryRefusalTest, TheRepetitionOfAStoredPostIsRefused) {
 TEST_P(UnknownOutcomeTest, TheSearchCannotBeDoneForAWhile) {
   std::atomic<int> posts = 0, searches = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of_revision(request)) return posts++ == 0 ? test::lose_reply() : refusal();
+    if (test::is_post_of_revision(request)) return posts++ == 0 ? test::lose_reply() : refusal();
     // Also refused, as by a gateway that has forgotten the session.
-    if (posts > 1 && is_list_of_revisions(request) && searches++ < 3) return refusal();
+    if (posts > 1 && test::is_list_of_revisions(request) && searches++ < 3) return refusal();
     return Fault();
   });
   expect_published(work->commit());
@@ -88,9 +81,9 @@ TEST_P(UnknownOutcomeTest, TheSearchCannotBeDoneForAWhile) {
 TEST_P(UnknownOutcomeTest, TheLogShowsItOnlyLater) {
   std::atomic<int> posts = 0, searches = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of_revision(request)) return posts++ == 0 ? test::lose_reply() : refusal();
+    if (test::is_post_of_revision(request)) return posts++ == 0 ? test::lose_reply() : refusal();
     // A lagging replica.
-    if (posts > 1 && is_list_of_revisions(request) && searches++ < 3)
+    if (posts > 1 && test::is_list_of_revisions(request) && searches++ < 3)
       return test::answer_with(200, R"({"records":[],"nextCursor":null})");
     return Fault();
   });
@@ -102,7 +95,7 @@ TEST_P(UnknownOutcomeTest, TheFirstRequestArrivesAfterItsRepetitionWasRefused) {
   std::atomic<int> posts = 0;
   HttpRequest late;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of_revision(request)) return Fault();
+    if (!test::is_post_of_revision(request)) return Fault();
     switch (posts++) {
       case 0: late = request; return test::lose_request();
       case 1:
@@ -122,8 +115,8 @@ TEST_P(UnknownOutcomeTest, WhatNeverArrivedIsGivenBackOnceTheLogWasSearched) {
   std::atomic<bool> is_searched = false;
   std::chrono::steady_clock::time_point lost;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_list_of_revisions(request)) is_searched = true;
-    if (!is_post_of_revision(request)) return Fault();
+    if (test::is_list_of_revisions(request)) is_searched = true;
+    if (!test::is_post_of_revision(request)) return Fault();
     is_searched = false;
     if (posts++ > 0) return refusal();
     lost = std::chrono::steady_clock::now();
@@ -140,7 +133,7 @@ TEST_P(UnknownOutcomeTest, WhatComesAfterItWasGivenBackIsSaid) {
   begin(true, test::kLateArrival);
   HttpRequest late;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of_revision(request)) return Fault();
+    if (!test::is_post_of_revision(request)) return Fault();
     if (!late.method.empty()) return refusal();
     late = request;
     return test::lose_request();
@@ -162,7 +155,7 @@ TEST_P(UnknownOutcomeTest, WhatComesAfterItWasGivenBackIsSaid) {
 TEST_P(EveryRefusalTest, TheOnlyAttemptIsRefused) {
   std::atomic<int> posts = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of_revision(request)) return Fault();
+    if (!test::is_post_of_revision(request)) return Fault();
     ++posts;
     return refusal();
   });
@@ -175,7 +168,7 @@ TEST_P(UnknownOutcomeTest, ARestartDoesNotForgetThatItMayHaveBeenSent) {
   std::atomic<bool> is_stored = false;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (is_stored) return test::lose_request();
-    if (!is_post_of_revision(request)) return Fault();
+    if (!test::is_post_of_revision(request)) return Fault();
     is_stored = true;
     return test::lose_reply();
   });
@@ -186,8 +179,8 @@ TEST_P(UnknownOutcomeTest, ARestartDoesNotForgetThatItMayHaveBeenSent) {
   work.reset();
   std::atomic<int> searches = 0;
   auto plan = [&](const HttpRequest& request) {
-    if (is_post_of_revision(request)) return refusal();
-    if (is_list_of_revisions(request) && searches++ < 2)
+    if (test::is_post_of_revision(request)) return refusal();
+    if (test::is_list_of_revisions(request) && searches++ < 2)
       return test::answer_with(200, R"({"records":[],"nextCursor":null})");
     return Fault();
   };
@@ -215,7 +208,7 @@ TEST_F(OddServiceTest, AProjectThatIsGoneDoesNotHideWhatWasStored) {
   work.faults.set_plan([&](const HttpRequest& request) {
     if (is_gone && request.target.find("/projects/") != std::string::npos)
       return test::answer_with(404, R"({"code":"not_found"})");
-    if (!is_post_of_revision(request)) return Fault();
+    if (!test::is_post_of_revision(request)) return Fault();
     return is_gone.exchange(true) ? test::answer_with(404, R"({"code":"not_found"})") : test::lose_reply();
   });
   auto result = work.commit();
@@ -232,7 +225,7 @@ TEST_F(OddServiceTest, WhereTheAnswerIsAnotherRevisionOursIsLookedFor) {
   work.write("file", "content");
   std::atomic<int> posts = 0;
   work.faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of_revision(request)) return Fault();
+    if (!test::is_post_of_revision(request)) return Fault();
     if (posts++ == 0) world.create("revisions", request.body);
     return test::answer_with(201, wire::to_text(JsonObject{{"id", "another"},
                                                            {"created_at", "2026-01-01T00:00:00.000Z"},
@@ -264,7 +257,7 @@ TEST_F(OddServiceTest, AnAnswerWithTheIdOfAnotherProjectsRevisionTakesNothingFro
   work.write("file", "content");
   std::atomic<int> posts = 0;
   work.faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of_revision(request) || posts++ > 0) return Fault();
+    if (!test::is_post_of_revision(request) || posts++ > 0) return Fault();
     // Everything in the response is right except the id, and nothing of it is stored.
     auto record = *wire::parse_json(request.body)->object();
     record.set("id", theirs);

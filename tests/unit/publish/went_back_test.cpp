@@ -22,13 +22,6 @@ using test::Contents;
 using test::Fault;
 using test::WorkTree;
 
-bool is_post_of(const HttpRequest& request, std::string_view collection) {
-  return request.method == "POST" && request.target.ends_with(collection);
-}
-bool is_list_of_revisions(const HttpRequest& request) {
-  return request.method == "GET" && request.target.find("/revisions?") != std::string::npos;
-}
-
 class WentBackTest : public testing::Test {
  protected:
   WentBackTest() : project(world.create("projects", R"({"name":"p"})").id) {
@@ -90,8 +83,8 @@ class WentBackTest : public testing::Test {
   /// the key and stores another revision, to which any client that reconciles moves head. Returns its future id.
   const std::string& have_a_copy_come_late() {
     work->faults.set_plan([this](const HttpRequest& request) {
-      if (is_post_of(request, "/revisions") && posted_.empty()) posted_ = request.body;
-      if (!is_list_of_revisions(request) || posted_.empty() || !copy_.empty()) return Fault();
+      if (test::is_post_of(request, "/revisions") && posted_.empty()) posted_ = request.body;
+      if (!test::is_list_of_revisions(request) || posted_.empty() || !copy_.empty()) return Fault();
       world.restore();
       copy_ = world.create("revisions", posted_).id;
       world.set_head(project, copy_);
@@ -113,8 +106,8 @@ class WentBackTest : public testing::Test {
   /// Its responses are right, but nothing is stored.
   void commit_to_a_service_that_keeps_nothing() {
     work->faults.set_plan([&](const HttpRequest& request) {
-      if (is_list_of_revisions(request)) ++looked;
-      if (!is_post_of(request, "/revisions")) return Fault();
+      if (test::is_list_of_revisions(request)) ++looked;
+      if (!test::is_post_of(request, "/revisions")) return Fault();
       auto record = *wire::parse_json(request.body)->object();
       record.set("id", "never-" + std::to_string(++acknowledged));
       record.set("created_at", "2030-01-01T00:00:00.000Z");
@@ -374,7 +367,7 @@ TEST_F(WentBackTest, ChunksOfACancelledCommitAreNotTakenForGranted) {
   world.back_up();
   write({{"big", text(30'000, 2)}});
   work->faults.set_plan([](const HttpRequest& request) {
-    return is_post_of(request, "/revisions") ? test::answer_with(413, R"({"code":"record_too_large"})") : Fault();
+    return test::is_post_of(request, "/revisions") ? test::answer_with(413, R"({"code":"record_too_large"})") : Fault();
   });
   ASSERT_FALSE(work->commit());
   work->faults.set_plan({});
@@ -399,8 +392,8 @@ TEST_F(WentBackTest, BetweenThePostAndThePatch) {
   world.back_up();
   bool posted = false, restored = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_list_of_revisions(request) && posted && !std::exchange(restored, true)) world.restore();
-    posted = posted || is_post_of(request, "/revisions");
+    if (test::is_list_of_revisions(request) && posted && !std::exchange(restored, true)) world.restore();
+    posted = posted || test::is_post_of(request, "/revisions");
     return Fault();
   });
   expect_published(work->commit());
@@ -448,7 +441,7 @@ TEST_F(WentBackTest, WhileThePostIsRepeated) {
   write({{"big", text(30'000, 2)}});
   bool restored = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of(request, "/revisions") || std::exchange(restored, true)) return Fault();
+    if (!test::is_post_of(request, "/revisions") || std::exchange(restored, true)) return Fault();
     world.restore();
     return test::lose_request();
   });
@@ -460,7 +453,7 @@ TEST_F(WentBackTest, WhileChunksAreUploaded) {
   world.back_up();
   int uploads = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of(request, "/file_chunks") || ++uploads != 4) return Fault();
+    if (!test::is_post_of(request, "/file_chunks") || ++uploads != 4) return Fault();
     world.restore();
     return test::answer_with(503, "being restored");
   });
@@ -474,7 +467,7 @@ class HollowTest : public WentBackTest {
   /// The service goes back right before the next revision is stored.
   void restore_before_the_post() {
     work->faults.set_plan([this](const HttpRequest& request) {
-      if (is_post_of(request, "/revisions") && !std::exchange(restored_, true)) world.restore();
+      if (test::is_post_of(request, "/revisions") && !std::exchange(restored_, true)) world.restore();
       return Fault();
     });
   }
@@ -482,8 +475,8 @@ class HollowTest : public WentBackTest {
   void have_it_carried_on(std::function<void(JsonObject& files)> change) {
     world.back_up();
     work->faults.set_plan([this, change = std::move(change)](const HttpRequest& request) {
-      if (is_post_of(request, "/revisions") && !std::exchange(restored_, true)) world.restore();
-      if (!restored_ || !is_list_of_revisions(request) || std::exchange(is_carried_on_, true)) return Fault();
+      if (test::is_post_of(request, "/revisions") && !std::exchange(restored_, true)) world.restore();
+      if (!restored_ || !test::is_list_of_revisions(request) || std::exchange(is_carried_on_, true)) return Fault();
       auto ours = world.all("revisions").front();
       JsonObject manifest = *ours.fields.find("manifest")->object();
       manifest.erase("tx");
@@ -520,8 +513,8 @@ TEST_F(HollowTest, ChunksOfTheEndAloneArePublishedAgain) {
   write({{"big", text(120'000, 2)}});
   std::atomic<int> uploads = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/file_chunks") && ++uploads == 6) world.back_up();
-    if (is_post_of(request, "/revisions") && uploads > 0) {
+    if (test::is_post_of(request, "/file_chunks") && ++uploads == 6) world.back_up();
+    if (test::is_post_of(request, "/revisions") && uploads > 0) {
       uploads = -1000;
       world.restore();
     }
@@ -536,7 +529,7 @@ TEST_F(HollowTest, ChunksOfTheBeginningAloneArePublishedAgain) {
   std::atomic<int> uploads = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
     // Eight uploads run in parallel, so four have been answered by then.
-    if (is_post_of(request, "/file_chunks") && ++uploads == 12) world.restore();
+    if (test::is_post_of(request, "/file_chunks") && ++uploads == 12) world.restore();
     return Fault();
   });
   expect_published_on_top(work->commit());
@@ -546,7 +539,7 @@ TEST_F(HollowTest, ChunksOfEarlierUploadsArePublishedAgain) {
   write({{"big", text(30'000, 2)}});
   world.back_up();
   work->faults.set_plan([](const HttpRequest& request) {
-    return is_post_of(request, "/revisions") ? test::answer_with(413, R"({"code":"record_too_large"})") : Fault();
+    return test::is_post_of(request, "/revisions") ? test::answer_with(413, R"({"code":"record_too_large"})") : Fault();
   });
   ASSERT_FALSE(work->commit());
   restore_before_the_post();
@@ -581,7 +574,7 @@ TEST_F(HollowTest, AMergeThatWasPostedRightAfterGoingBackIsMended) {
   write({{"big", text(30'000, 2)}});
   bool is_made = false, is_restored = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_post_of(request, "/revisions")) return Fault();
+    if (!test::is_post_of(request, "/revisions")) return Fault();
     if (!std::exchange(is_made, true)) {
       other.write("theirs", "t");
       EXPECT_TRUE(other.commit());
@@ -608,13 +601,13 @@ TEST_F(HollowTest, WhatHeadCarriesOnIsPlannedOnceThoughTheBaseIsBack) {
   bool is_restored = false, is_carried_on = false;
   int posts = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/revisions")) {
+    if (test::is_post_of(request, "/revisions")) {
       if (!std::exchange(is_restored, true)) world.restore();
       else if (++posts <= 3) return test::lose_request();
     }
     if (!is_restored && request.method == "GET" && request.target.ends_with("/revisions/" + base))
       return test::answer_with(404, R"({"code":"not_found"})");
-    if (!is_restored || !is_list_of_revisions(request) || std::exchange(is_carried_on, true)) return Fault();
+    if (!is_restored || !test::is_list_of_revisions(request) || std::exchange(is_carried_on, true)) return Fault();
     auto ours = world.all("revisions").front();
     JsonObject manifest = *ours.fields.find("manifest")->object();
     manifest.erase("tx");
@@ -640,8 +633,8 @@ TEST_F(HollowTest, ChunksOfHeadThatAreEachMissedOnceAreThere) {
   std::vector<std::string> theirs;
   std::size_t looks = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_list_of_revisions(request)) ++looks;
-    if (is_list_of_revisions(request) && theirs.empty()) {
+    if (test::is_list_of_revisions(request)) ++looks;
+    if (test::is_list_of_revisions(request) && theirs.empty()) {
       // Another client bases a revision with the same files on it, and uploads chunks of its own.
       auto ours = world.all("revisions").front();
       JsonObject manifest = *ours.fields.find("manifest")->object();
@@ -689,7 +682,7 @@ TEST_F(HollowTest, WhatOthersHadBeforeItStaysThoughTheServiceLostIt) {
     bool is_restored = false;
     std::string head = root;
     work->faults.set_plan([&](const HttpRequest& request) {
-      if (!is_post_of(request, "/revisions") || std::exchange(is_restored, true)) return Fault();
+      if (!test::is_post_of(request, "/revisions") || std::exchange(is_restored, true)) return Fault();
       world.restore();
       if (!moves_on) return Fault();
       // Another client continues from what is left.
@@ -725,8 +718,8 @@ TEST_F(HollowTest, ItStaysAlsoWhereTheServiceLosesTheNextOnesChunks) {
   bool is_backed_up = false;
   work->faults.set_plan([&](const HttpRequest& request) {
     // The first revision is in that state, but its chunks are not.
-    if (posts == 1 && is_post_of(request, "/file_chunks") && !std::exchange(is_backed_up, true)) world.back_up();
-    if (is_post_of(request, "/revisions") && ++posts <= 2) world.restore();
+    if (posts == 1 && test::is_post_of(request, "/file_chunks") && !std::exchange(is_backed_up, true)) world.back_up();
+    if (test::is_post_of(request, "/revisions") && ++posts <= 2) world.restore();
     return Fault();
   });
   auto result = work->commit();
@@ -765,7 +758,7 @@ class CarriedOnTest : public HollowTest {
     std::set<std::string> was_there;
     for (const auto& chunk : world.all("file_chunks")) was_there.insert(chunk.id);
     other.faults.set_plan([&](const HttpRequest& request) {
-      if (is_post_of(request, "/revisions") && theirs.empty()) {
+      if (test::is_post_of(request, "/revisions") && theirs.empty()) {
         for (const auto& chunk : world.all("file_chunks"))
           if (!was_there.contains(chunk.id)) theirs.push_back("/file_chunks/" + chunk.id);
         world.back_up();
@@ -774,7 +767,7 @@ class CarriedOnTest : public HollowTest {
     });
     EXPECT_TRUE(other.commit());
     work->faults.set_plan([&](const HttpRequest& request) {
-      if (is_post_of(request, "/revisions") && !std::exchange(is_restored, true)) world.restore();
+      if (test::is_post_of(request, "/revisions") && !std::exchange(is_restored, true)) world.restore();
       auto is_asked_for = [&](const std::string& chunk) { return request.target.ends_with(chunk); };
       // Starts with the second plan: chunks missing earlier would have been checked for long enough.
       if (!said("service_lost_revision") || !lags || request.method != "GET" ||
@@ -841,8 +834,8 @@ TEST_F(HollowTest, ABranchBesideItDeletesNothingOfWhatItWasMergedWith) {
   world.back_up();
   bool is_restored = false, has_moved_on = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/revisions") && !std::exchange(is_restored, true)) world.restore();
-    if (!is_restored || !is_list_of_revisions(request) || std::exchange(has_moved_on, true)) return Fault();
+    if (test::is_post_of(request, "/revisions") && !std::exchange(is_restored, true)) world.restore();
+    if (!is_restored || !test::is_list_of_revisions(request) || std::exchange(has_moved_on, true)) return Fault();
     auto files = *world.get("revisions", head).fields.find("manifest")->object()->find("files")->object();
     files.set("small", JsonObject{{"inline", "changed by others"}});
     auto made =
@@ -864,7 +857,7 @@ TEST_F(HollowTest, ItIsSeenByTheProcessThatComesAfterAKill) {
   bool is_posted = false;
   std::atomic<bool> is_killed = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/revisions") && !std::exchange(is_posted, true)) world.restore();
+    if (test::is_post_of(request, "/revisions") && !std::exchange(is_posted, true)) world.restore();
     if (is_posted && request.method == "GET" && !is_killed) {
       work->kill();
       is_killed = true;
@@ -880,9 +873,9 @@ TEST_F(HollowTest, ARefusalGivesNothingBackThatIsInTheLog) {
   int posts = 0, uploads = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
     auto locked = [] { return test::answer_with(423, R"({"code":"locked"})"); };
-    if (is_post_of(request, "/revisions") && ++posts == 1) world.restore();
-    if (is_post_of(request, "/revisions") && posts == 2) return locked();
-    return is_post_of(request, "/file_chunks") && posts == 1 && ++uploads == 1 ? locked() : Fault();
+    if (test::is_post_of(request, "/revisions") && ++posts == 1) world.restore();
+    if (test::is_post_of(request, "/revisions") && posts == 2) return locked();
+    return test::is_post_of(request, "/file_chunks") && posts == 1 && ++uploads == 1 ? locked() : Fault();
   });
   expect_published_on_top(work->commit());
   EXPECT_GT(posts, 2);
@@ -891,7 +884,7 @@ TEST_F(HollowTest, ARefusalGivesNothingBackThatIsInTheLog) {
 TEST_F(HollowTest, ACommitWhoseChunkIsNeverShownCanBeCancelled) {
   std::atomic<bool> is_posted = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/revisions")) is_posted = true;
+    if (test::is_post_of(request, "/revisions")) is_posted = true;
     bool is_chunk = request.method == "GET" && request.target.find("/file_chunks/") != std::string::npos;
     return is_chunk && is_posted ? test::answer_with(404, R"({"code":"not_found"})") : Fault();
   });
@@ -920,7 +913,7 @@ TEST_F(HollowTest, ReadsThatLagAreWaitedFor) {
   std::atomic<int> looks = 0;
   std::atomic<bool> is_posted = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/revisions")) is_posted = true;
+    if (test::is_post_of(request, "/revisions")) is_posted = true;
     bool is_chunk = request.method == "GET" && request.target.find("/file_chunks/") != std::string::npos;
     return is_chunk && is_posted && ++looks < 6 ? test::answer_with(404, R"({"code":"not_found"})") : Fault();
   });
@@ -984,11 +977,11 @@ TEST_F(WentBackTest, AServiceThatLosesItEachTimeGetsItAgainUntilItKeepsIt) {
   bool posted = false;
   int losses = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (losses < 3 && is_list_of_revisions(request) && std::exchange(posted, false)) {
+    if (losses < 3 && test::is_list_of_revisions(request) && std::exchange(posted, false)) {
       ++losses;
       world.restore();
     }
-    posted = posted || is_post_of(request, "/revisions");
+    posted = posted || test::is_post_of(request, "/revisions");
     return Fault();
   });
   expect_published(work->commit());
@@ -1003,11 +996,11 @@ TEST_F(WentBackTest, WhatWasAcknowledgedIsNotPostedAgainWhileReadsMayLag) {
   const std::string old = before.front().id;
   auto lags = [&] { return posts > 0 && looks < 4; };
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/revisions")) ++posts;
+    if (test::is_post_of(request, "/revisions")) ++posts;
     if (request.method != "GET" || !lags()) return Fault();
     if (request.target.find("/revisions/") != std::string::npos && !request.target.ends_with(old))
       return test::answer_with(404, R"({"code":"not_found"})");
-    if (!is_list_of_revisions(request)) return Fault();
+    if (!test::is_list_of_revisions(request)) return Fault();
     ++looks;
     return test::answer_with(200, R"({"records":[],"nextCursor":null})");
   });
@@ -1053,15 +1046,15 @@ TEST_F(WentBackTest, WhatWasLostSinceItWasListedIsNotMerged) {
   const std::string root = world.head(project);
   std::atomic<bool> is_posted = false, is_listed = false, is_slow = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (!is_list_of_revisions(request) || !is_posted || is_listed) return Fault();
+    if (!test::is_list_of_revisions(request) || !is_posted || is_listed) return Fault();
     world.back_up();
     world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + root +
                                   R"("],"agent":"other","manifest":{"files":{"theirs":{"inline":"t"}}}})");
     return Fault();
   });
   work->faults.on_reply([&](const HttpRequest& request, auto&) {
-    if (is_post_of(request, "/revisions")) is_posted = true;
-    if (is_list_of_revisions(request) && is_posted) is_listed = true;
+    if (test::is_post_of(request, "/revisions")) is_posted = true;
+    if (test::is_list_of_revisions(request) && is_posted) is_listed = true;
     bool is_project = request.method == "GET" && request.target.ends_with("/projects/" + project);
     if (!is_project || !is_posted || is_slow.exchange(true)) return;
     EXPECT_TRUE(test::eventually([&] { return is_listed.load(); }));

@@ -10,7 +10,7 @@ namespace playfs::vfs {
 namespace {
 
 TEST(GrowingText, ALongOneIsInAFileWithoutAName) {
-  test::TemporaryDirectory home;
+  playfs::test::TemporaryDirectory home;
   GrowingText text(home / "state", "begin ");
   const std::string piece(1 << 20, 'x');
   std::string all = "begin ";
@@ -28,7 +28,7 @@ TEST(GrowingText, ALongOneIsInAFileWithoutAName) {
 }
 
 TEST(GrowingText, WhatCannotBeKeptIsNotThere) {
-  test::TemporaryDirectory home;
+  playfs::test::TemporaryDirectory home;
   std::filesystem::create_symlink("nowhere", home / "state");
   GrowingText text(home / "state", "begin");
   EXPECT_FALSE(text.append(std::string(GrowingText::kInMemory, 'x')));

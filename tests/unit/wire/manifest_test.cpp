@@ -7,12 +7,6 @@
 namespace playfs::wire {
 namespace {
 
-Json json(std::string_view text) {
-  auto parsed = parse_json(text);
-  EXPECT_TRUE(parsed) << text;
-  return parsed.value_or(Json());
-}
-
 FileEntry entry(std::string_view text) {
   std::string why;
   auto decoded = decode_file_entry(json(text), &why);

@@ -8,12 +8,6 @@
 namespace playfs::wire {
 namespace {
 
-Json json(std::string_view text) {
-  auto parsed = parse_json(text);
-  EXPECT_TRUE(parsed) << text;
-  return parsed.value_or(Json());
-}
-
 Record record(std::string_view text) {
   auto decoded = decode_record(json(text));
   EXPECT_TRUE(decoded) << text;

@@ -1,15 +1,23 @@
-// Generators of JSON for property tests.
+// JSON for tests: parsed from text, and generators for property tests.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include "model/json.h"
 #include "wire/json.h"
 
 namespace playfs::wire {
+
+inline Json json(std::string_view text) {
+  auto parsed = parse_json(text);
+  EXPECT_TRUE(parsed) << text;
+  return parsed.value_or(Json());
+}
 
 inline rc::Gen<std::string> any_text() {
   auto piece = rc::gen::element<std::string>("a", "Z", " ", "/", ".", "\"", "\\", "\n", "\t", "\b", "\x01", "\x1f",
