@@ -1,6 +1,6 @@
 #include "app/command_line.h"
 
-#include <array>
+#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@
 #include "app/commands/skill.h"
 #include "app/manual.h"
 #include "app/mistyped_command.h"
+#include "app/plain_words.h"
 
 namespace playfs::app {
 
@@ -110,13 +111,15 @@ class Parser {
     add_identity_commands(registry_);
     add_care();
     add_help();
+    take_plain_words(app_);
   }
 
   std::variant<Invocation, Help, UsageError> parse(std::vector<std::string> argv) {
     bool helper = rewrite_mount_helper(argv);
     rewrite_help(argv);
     bool wants_json = std::find(argv.begin(), argv.end(), "--json") != argv.end();
-    std::vector<std::string> reversed(argv.rbegin(), argv.empty() ? argv.rend() : argv.rend() - 1);
+    std::vector<std::string> reversed = mark_plain_words({argv.begin() + (argv.empty() ? 0 : 1), argv.end()});
+    std::reverse(reversed.begin(), reversed.end());
     try {
       app_.parse(reversed);
     } catch (const CLI::CallForVersion& version) {
@@ -126,7 +129,7 @@ class Parser {
       if (auto meant = mistyped_command(app_, argv)) return UsageError{wants_json, *std::move(meant)};
       return Help{app_.help()};
     } catch (const CLI::ParseError& error) {
-      Error usage{ErrorCode::invalid_argument, error.what(), help_command()};
+      Error usage{ErrorCode::invalid_argument, without_marks(error.what()), help_command()};
       if (auto meant = mistyped_command(app_, argv)) usage = *std::move(meant);
       return UsageError{wants_json, std::move(usage)};
     }
