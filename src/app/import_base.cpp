@@ -41,13 +41,14 @@ Result<ImportOrigin> ImportOrigin::open(runtime::ClientStack& stack, const Proje
   const runtime::Source& source = stack.source();
   origin.directory_ = directory;
   origin.here_ = {source.text, source.base_path, project, {}};
-  origin.is_marked_ = mark && mark->site == source.text && mark->project == project;
+  const bool is_from_here = mark && mark->site == source.text && mark->project == project;
+  origin.is_marked_ = is_from_here || (mark && mark->extent != Extent::whole);
   PLAYFS_TRY(std::string state, stack.state_directory());
   state += "/imported";
   PLAYFS_CHECK(make_private_directory(state));
   origin.remembered_ = state + "/" + runtime::as_component(project.text() + "\n" + directory) + ".json";
   if (origin.is_marked_) {
-    origin.origin_ = mark;
+    if (is_from_here) origin.origin_ = mark;
   } else {
     PLAYFS_TRY(origin.origin_, read_origin(origin.remembered_));
   }

@@ -16,12 +16,14 @@ struct ImportBase {
   RevisionId revision;  ///< empty: the project has none yet
   RevisionId beside;    ///< a second revision that the directory contains, to become a further parent; usually empty
   bool known = true;    ///< false: head was assumed, so the import must not undo anything of head
+  bool lacks_files = false;  ///< what is not in the directory may never have been, so nothing must be deleted
 };
 
 /// The record of which revision `directory` (a real path) was made from, for one project.
 class ImportOrigin {
  public:
-  /// `mark` is the one in the directory itself; it is ignored if it is of another site or project.
+  /// `mark` is the one in the directory itself. If it is of another site or project it says nothing about the origin,
+  /// except that a tree that lacks files is none of what was imported from there before.
   static Result<ImportOrigin> open(runtime::ClientStack& stack, const ProjectId& project, const std::string& directory,
                                    const std::optional<TreeOrigin>& mark);
 
@@ -32,7 +34,7 @@ class ImportOrigin {
  private:
   std::string directory_;
   std::string remembered_;  ///< the file in the state directory
-  bool is_marked_ = false;  ///< it is an exported tree of this project
+  bool is_marked_ = false;  ///< the mark counts, rather than the remembered file
   TreeOrigin here_;
   std::optional<TreeOrigin> origin_;
 };

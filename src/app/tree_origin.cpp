@@ -17,7 +17,10 @@ namespace {
 
 constexpr const char* kMarkFile = "tree.json";
 constexpr const char* kCloneFile = "clone.json";
-constexpr std::uint64_t kVersion = 1;
+/// Earlier versions take every mark of version 1 for one of a whole tree.
+constexpr std::uint64_t kVersion = 2, kVersionOfWhole = 1;
+constexpr const char* kUnfinished = "unfinished";
+constexpr const char* kLacksFiles = "lacks files";
 constexpr std::size_t kLongest = 1 << 16;
 
 /// The text of `path`, if it is a plain file of this user's. Follows no links, and never blocks.
@@ -42,6 +45,8 @@ Result<TreeOrigin> parse(const std::string& text) {
     return fail(ErrorCode::not_supported, "written by a newer version of playfs");
   TreeOrigin origin{text_of(*fields, "site"), text_of(*fields, "base_path"), ProjectId(text_of(*fields, "project")),
                     RevisionId(text_of(*fields, "revision"))};
+  const std::string extent = text_of(*fields, "extent");
+  if (!extent.empty()) origin.extent = extent == kLacksFiles ? Extent::lacks_files : Extent::unfinished;
   if (origin.site.empty() || origin.project.empty()) return fail(ErrorCode::corrupt, "site or project is missing");
   return origin;
 }
@@ -94,7 +99,8 @@ std::optional<TreeOrigin> find_mark(const std::string& directory) {
 Status write_mark(const std::string& directory, const TreeOrigin& origin) {
   const std::string folder = directory + "/" + kMarkFolder;
   if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return fail(error_from_errno(errno, "create " + folder));
-  return write_origin(folder + "/" + kMarkFile, origin);
+  PLAYFS_CHECK(write_origin(folder + "/" + kMarkFile, origin));
+  return sync_directory(directory);
 }
 
 Status write_clone_mark(const std::string& directory, const TreeOrigin& origin) {
@@ -106,11 +112,13 @@ Result<std::optional<TreeOrigin>> read_origin(const std::string& path) {
 }
 
 Status write_origin(const std::string& path, const TreeOrigin& origin) {
-  JsonObject fields{{"schema_version", kVersion},
+  const bool is_whole = origin.extent == Extent::whole;
+  JsonObject fields{{"schema_version", is_whole ? kVersionOfWhole : kVersion},
                     {"site", origin.site},
                     {"base_path", origin.base_path},
                     {"project", origin.project.text()},
                     {"revision", origin.revision.text()}};
+  if (!is_whole) fields.append("extent", origin.extent == Extent::lacks_files ? kLacksFiles : kUnfinished);
   return write_file_atomically(path, wire::to_text(Json(std::move(fields))) + "\n", 0644);
 }
 

@@ -1,8 +1,9 @@
 // The revision that a plain directory was made from. It distinguishes deleting a file from never having had it.
 //
-// An exported tree carries a mark, `.playfs/tree.json`. For an imported plain directory the same is stored in the state
-// directory, so that nothing is written into the user's folder. Without either, an import could not know whether a
-// missing file was deleted here or published since.
+// An exported tree carries a mark, `.playfs/tree.json`. It is written before the files, and says until
+// the end that they are not all there: an export may be killed, or leave out what cannot be had. For an imported plain
+// directory the same is stored in the state directory, so that nothing is written into the user's folder. Without
+// either, an import could not know whether a missing file was deleted here or published since.
 //
 // A mark names a service and decides what a publication undoes. So it only counts if it belongs to this user, and it
 // cannot be published: no tree has a path with `.playfs` in it (model/path.h). Blocking; no shared state.
@@ -19,11 +20,18 @@ namespace playfs::app {
 /// The folder at the root of an exported tree or a clone. Never published, never imported.
 inline constexpr const char* kMarkFolder = ".playfs";
 
+enum class Extent {
+  whole,
+  lacks_files,  ///< some could not be had, so nobody deleted them
+  unfinished,   ///< being exported, or the export was killed: files may be missing or cut short
+};
+
 struct TreeOrigin {
   std::string site;  ///< runtime::Source::text
   std::string base_path;
   ProjectId project;
   RevisionId revision;
+  Extent extent = Extent::whole;
 };
 
 /// The mark in `directory`; nullopt if there is none, or if it is another user's.
@@ -40,7 +48,7 @@ Result<std::optional<CloneFound>> find_clone(const std::string& path);
 /// The mark of an exported tree or of a clone in `directory` or in the nearest parent that has one; an unreadable one
 /// does not count.
 std::optional<TreeOrigin> find_mark(const std::string& directory);
-/// Atomic and synced. REQUIRES: the tree that it describes is on disk.
+/// Atomic and synced. REQUIRES: the tree that it describes is on disk, unless it is said to be unfinished.
 Status write_mark(const std::string& directory, const TreeOrigin& origin);
 
 /// The same in a separate file.

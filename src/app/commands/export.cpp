@@ -110,25 +110,27 @@ Result<ExitCode> export_revision(CommandContext& context, const ExportArguments&
   PLAYFS_TRY(RevisionTreePtr revision, find_revision(context, *stack, arguments.revision));
   std::string path = context.io.absolute(arguments.directory);
   PLAYFS_TRY(UniqueFd directory, open_target(path));
+  const runtime::Source& source = stack->source();
+  TreeOrigin origin{source.text, source.base_path, revision->revision.project, revision->revision.id};
+  // First: if this process is killed, what is missing must not look deleted.
+  origin.extent = Extent::unfinished;
+  PLAYFS_CHECK(write_mark(path, origin));
   stack->site().prefetch(revision);
   Exporter exporter{*stack, revision};
   PLAYFS_CHECK(exporter.directory(directory.get(), "", revision->tree.root()));
-  // Last, once the files are on disk: an incomplete tree must not look like one with deleted files.
   if (syncfs(directory.get()) != 0) return fail(error_from_errno(errno, "sync " + path));
-  const runtime::Source& source = stack->source();
-  if (exporter.left_out.empty())
-    PLAYFS_CHECK(write_mark(path, {source.text, source.base_path, revision->revision.project, revision->revision.id}));
+  origin.extent = exporter.left_out.empty() ? Extent::whole : Extent::lacks_files;
+  PLAYFS_CHECK(write_mark(path, origin));
   context.out.line(path);
   context.out.note("Exported revision " + safe(revision->revision.id.text()) + ": " + std::to_string(exporter.files) +
                    (exporter.files == 1 ? " file, " : " files, ") + std::to_string(exporter.size) + " bytes.");
   LeftOut& left_out = exporter.left_out;
-  const bool is_incomplete = !left_out.empty();
   // Of these a commit or an import takes care: they stay in the project as they are.
   const auto& refused = revision->tree.manifest().refused;
   left_out.add(refused);
   left_out.tell(context.out);
-  if (is_incomplete)
-    context.out.note("The directory is incomplete, so edits in it cannot be imported as changes to this revision.");
+  if (origin.extent == Extent::lacks_files)
+    context.out.note("The directory is incomplete: it cannot be imported as an edit of this revision without them.");
   context.out.document(JsonObject{{"project", revision->revision.project.text()},
                                   {"revision", revision->revision.id.text()},
                                   {"directory", path},

@@ -56,6 +56,10 @@ std::string import_again(const ImportArguments& arguments, const ImportTarget& t
   return shell_line(again);
 }
 
+std::string export_again(const RevisionId& revision) {
+  return "playfs export " + shell_operand(revision.text()) + " OTHER";
+}
+
 /// One import in progress.
 class Import {
  public:
@@ -77,6 +81,7 @@ class Import {
     PLAYFS_TRY(skipped, make_stage_look_like(*stage_, directory));
     // Ignore rules that stay as published apply too, so they must be in the cache.
     for (const FileRef& rules : stage_->rules_needed()) PLAYFS_CHECK(blob_of(stack_, rules));
+    if (base_.lacks_files) PLAYFS_CHECK(check_nothing_is_deleted(directory));
     if (!base_.known) PLAYFS_CHECK(check_nothing_is_undone(directory));
     PLAYFS_TRY(ignored, stage_->unpublished());
     publish::CommitRequest request;
@@ -195,29 +200,51 @@ class Import {
     return **last;
   }
 
-  /// An unmounted mount point looks like an empty directory: importing it must not delete every file.
+  /// An unmounted mount point looks like an empty directory: importing it must not delete every file. An export that
+  /// was killed at once has only made the folder of its mark.
   Status check_it_is_there(const std::string& directory) {
     auto tree = stage_->base();
+    if (!tree || tree->tree.manifest().files.empty()) return {};
     std::error_code error;
-    if (!tree || tree->tree.manifest().files.empty() || !std::filesystem::is_empty(directory, error) || error)
-      return {};
+    for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+      if (at->path().filename() != kMarkFolder) return {};
+    if (error) return {};  // taking up its files will tell
     return fail(
         ErrorCode::invalid_argument, directory + " is empty: importing it would delete every file",
         "mount it, if it is a mount point; to delete every file, remove them in the project's work tree and commit");
   }
 
-  Status check_nothing_is_undone(const std::string& directory) {
+  /// What the import would delete, and if `also_changes` what it would change; "" for nothing, else the stage is
+  /// removed.
+  Result<std::string> undone(bool also_changes) {
     PLAYFS_TRY(auto changes, stage_->changes());
     std::string named;
     std::size_t count = 0;
     for (const stage::Change& change : changes) {
-      if (change.kind == stage::ChangeKind::added) continue;
-      const char* kind = change.kind == stage::ChangeKind::deleted ? "delete " : "change ";
+      const bool is_deletion = change.kind == stage::ChangeKind::deleted;
+      if (change.kind == stage::ChangeKind::added || (!is_deletion && !also_changes)) continue;
+      const char* kind = is_deletion ? "delete " : "change ";
       if (++count <= kMostNamed) named += (named.empty() ? "" : ", ") + std::string(kind) + safe(change.path);
     }
-    if (count == 0) return {};
     if (count > kMostNamed) named += " and " + std::to_string(count - kMostNamed) + " more";
-    if (auto pending = stage_->pending(); pending && !*pending) forget();
+    if (auto pending = stage_->pending(); count > 0 && pending && !*pending) forget();
+    return named;
+  }
+
+  Status check_nothing_is_deleted(const std::string& directory) {
+    PLAYFS_TRY(std::string named, undone(false));
+    if (named.empty()) return {};
+    return fail(ErrorCode::invalid_argument,
+                directory +
+                    " is an export that left out files, so importing it would delete what nobody deleted: it "
+                    "would " +
+                    named,
+                export_again(base_.revision) + ", make your changes there, and import that");
+  }
+
+  Status check_nothing_is_undone(const std::string& directory) {
+    PLAYFS_TRY(std::string named, undone(true));
+    if (named.empty()) return {};
     return fail(ErrorCode::invalid_argument,
                 "it is not known which revision of " + target_.id.text() + " " + directory +
                     " is based on, so importing it could undo what others have published: it would " + named,
@@ -249,8 +276,8 @@ void tell(CommandContext& context, runtime::ClientStack& stack, const ImportArgu
     auto now = find_project(context, stack, project);
     const std::string head = now ? now->latest_revision.text() : target.head.text();
     tell_commit(context.out, commit,
-                "playfs export " + shell_operand(head) + " OTHER, merge its changes into " +
-                    shell_word(arguments.directory) + ", then " + import_again(arguments, target, head));
+                export_again(RevisionId(head)) + ", merge its changes into " + shell_word(arguments.directory) +
+                    ", then " + import_again(arguments, target, head));
     return;
   }
   tell_commit(context.out, commit);
@@ -278,10 +305,15 @@ Result<ExitCode> import(CommandContext& context, const ImportArguments& argument
     return fail(ErrorCode::invalid_argument, directory + " is a clone, which is committed rather than imported",
                 "cd " + shell_word(directory) + "; playfs commit -m MESSAGE");
   PLAYFS_TRY(auto mark, read_mark(directory));
+  if (mark && mark->extent == Extent::unfinished)
+    return fail(ErrorCode::invalid_argument,
+                directory + " is an export that has not finished: its files may be missing or cut short",
+                export_again(mark->revision) + ", and import that");
   PLAYFS_TRY(auto stack, open_client_stack(context, mark));
   PLAYFS_TRY(ImportTarget target, target_of(context, *stack, arguments, directory));
   PLAYFS_TRY(auto origin, ImportOrigin::open(*stack, target.id, directory, mark));
   PLAYFS_TRY(ImportBase base, base_of_import(context, *stack, target.id, target.head, origin.origin(), arguments.base));
+  base.lacks_files = mark && mark->extent == Extent::lacks_files;
   PLAYFS_TRY(std::string state, stack->state_directory());
   Import import(context, *stack, arguments, target, base,
                 state + "/imports/" + runtime::as_component(target.id.text() + "\n" + directory));
