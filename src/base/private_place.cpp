@@ -17,14 +17,31 @@ namespace playfs {
 
 namespace {
 
-/// After a chmod() that returned `result`.
-Status told_of_chmod(int result, const std::string& path, unsigned before, unsigned now) {
-  if (result == 0) {
-    log_warning(fmt::format("others could write to {}: its mode was {:o} and is {:o} now", path, before, now));
+/// What is at a path, not followed if it is a link: what is learned of it holds for what is changed then, whatever is
+/// put in its place. O_PATH: a database's locks depend on which descriptors are closed (sqlite.cpp).
+struct Pinned {
+  UniqueFd fd;
+  struct stat attributes {};
+
+  [[nodiscard]] unsigned mode() const { return attributes.st_mode & 07777; }
+  [[nodiscard]] bool others_write() const { return (mode() & kOthersWrite) != 0; }
+};
+
+Result<Pinned> pin(const std::string& path) {
+  Pinned pinned{UniqueFd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC))};
+  if (!pinned.fd || fstat(pinned.fd.get(), &pinned.attributes) != 0)
+    return fail(error_from_errno(errno, "stat " + path));
+  return pinned;
+}
+
+Status take_from_others(const Pinned& pinned, const std::string& path, unsigned now) {
+  // fchmod() takes no such descriptor.
+  if (chmod(("/proc/self/fd/" + std::to_string(pinned.fd.get())).c_str(), now) == 0) {
+    log_warning(fmt::format("others could write to {}: its mode was {:o} and is {:o} now", path, pinned.mode(), now));
     return {};
   }
   if (errno == EROFS) return {};  // then nobody writes
-  return fail(error_from_errno(errno, fmt::format("others can write to {} (mode {:o}): chmod", path, before)));
+  return fail(error_from_errno(errno, fmt::format("others can write to {} (mode {:o}): chmod", path, pinned.mode())));
 }
 
 /// A user may keep the state directory on another disk: where a link of this user leads, else the path itself.
@@ -40,22 +57,18 @@ std::string followed(const std::string& path) {
 }  // namespace
 
 Status keep_private(const std::string& directory) {
-  struct stat attributes {};
-  if (lstat(directory.c_str(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + directory));
-  if (!S_ISDIR(attributes.st_mode)) return fail(ErrorCode::not_a_directory, directory + " is not a directory");
-  if (attributes.st_uid != geteuid())
+  PLAYFS_TRY(const Pinned pinned, pin(directory));
+  if (!S_ISDIR(pinned.attributes.st_mode)) return fail(ErrorCode::not_a_directory, directory + " is not a directory");
+  if (pinned.attributes.st_uid != geteuid())
     return fail(ErrorCode::permission_denied, directory + " belongs to another user",
                 "remove it, or choose another place with the XDG_*_HOME variables");
-  const unsigned mode = attributes.st_mode & 07777;
-  if ((mode & kOthersWrite) == 0) return {};
-  if ((mode & (S_ISVTX | S_ISGID)) != 0)  // as /tmp, or a group's directory: others are meant to write there
-    return fail(ErrorCode::permission_denied,
-                fmt::format("{} is for several users (mode {:o}), and what is kept there is for one", directory, mode),
-                "choose another directory, such as one in it that is yours alone");
-  // Through a descriptor: others may have put a link in its place.
-  UniqueFd opened(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!opened) return fail(error_from_errno(errno, "open " + directory));
-  return told_of_chmod(fchmod(opened.get(), 0700), directory, mode, 0700);
+  if (!pinned.others_write()) return {};
+  if ((pinned.mode() & (S_ISVTX | S_ISGID)) != 0)  // as /tmp, or a group's directory: others are meant to write there
+    return fail(
+        ErrorCode::permission_denied,
+        fmt::format("{} is for several users (mode {:o}), and what is kept there is for one", directory, pinned.mode()),
+        "choose another directory, such as one in it that is yours alone");
+  return take_from_others(pinned, directory, 0700);
 }
 
 Status make_private_directory_below(const std::string& top, const std::string& path) {
@@ -69,11 +82,14 @@ Status make_private_directory_below(const std::string& top, const std::string& p
 }
 
 Status keep_file_private(const std::string& path) {
-  struct stat attributes {};
-  if (lstat(path.c_str(), &attributes) != 0 || !S_ISREG(attributes.st_mode)) return {};
-  const unsigned mode = attributes.st_mode & 07777;
-  if ((mode & kOthersWrite) == 0) return {};
-  return told_of_chmod(chmod(path.c_str(), 0600), path, mode, 0600);
+  auto pinned = pin(path);
+  if (!pinned && pinned.error().code == ErrorCode::not_found) return {};
+  if (!pinned) return fail(std::move(pinned).error());
+  if (!S_ISREG(pinned->attributes.st_mode)) return fail(ErrorCode::permission_denied, path + " is not a regular file");
+  // Applies to root too: what root adds beside it would belong to root and lock out the owner.
+  if (pinned->attributes.st_uid != geteuid())
+    return fail(ErrorCode::permission_denied, path + " belongs to another user", "run this as that user");
+  return pinned->others_write() ? take_from_others(*pinned, path, 0600) : Status();
 }
 
 }  // namespace playfs

@@ -21,7 +21,8 @@ Status keep_private(const std::string& directory);
 /// own parents: in containers a home directory often belongs to another user.
 Status make_private_directory_below(const std::string& top, const std::string& path);
 
-/// Takes the permission to write a file from others. Nothing happens to what is not there or not a regular file.
+/// Takes the permission to write a file from others, if there is one. Refuses what is not a regular file of this
+/// user's.
 Status keep_file_private(const std::string& path);
 
 }  // namespace playfs

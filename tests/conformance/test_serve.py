@@ -16,7 +16,7 @@ import postgres
 from serve_fixture import BASE, Server, ServeTest
 
 JSON = ('-H', 'Content-Type: application/json')
-DENIED = 6  # an exit code
+NOT_FOUND, DENIED = 5, 6  # exit codes
 
 
 class Order(ServeTest):
@@ -386,6 +386,14 @@ class Store(ServeTest):
             self.assertEqual(self.modes(store), {'store': 0o700, 'playground.db': 0o600}, start)
             self.assertEqual(said.count('others could write to'), 2, said)
         self.assertNotIn('others could write to', self.playfs('serve', 'check', '--store', store).stderr)
+
+    def test_a_check_changes_no_directory_without_a_store(self):
+        place = self.home / 'share'
+        place.mkdir()
+        place.chmod(0o777)
+        done = self.playfs('serve', 'check', '--store', place, check=False)
+        self.assertEqual(done.returncode, NOT_FOUND, done.stderr)
+        self.assertEqual(place.stat().st_mode & 0o7777, 0o777)
 
     @unittest.skipUnless(os.geteuid() == 0, 'only root may give a directory away')
     def test_a_directory_of_another_user_is_refused(self):

@@ -21,6 +21,11 @@ namespace {
 
 constexpr std::size_t kAccountsAtOnce = 100;
 
+Status check_it_exists(const StorePlace& place) {
+  if (access(place.file().c_str(), F_OK) != 0) return fail(error_from_errno(errno, place.file()));
+  return {};
+}
+
 /// Unlike a server, creates nothing. `steward_key` permits everything, and is valid only in this process.
 Result<std::unique_ptr<runtime::LocalPlayground>> open_existing_playground(const CommandContext& context,
                                                                            const StorePlace& place,
@@ -31,7 +36,7 @@ Result<std::unique_ptr<runtime::LocalPlayground>> open_existing_playground(const
     PLAYFS_TRY(auto store, service::PostgresStore::open_existing(place.database, context.io.clock, context.io.random));
     return runtime::LocalPlayground::over(std::move(store), std::move(options), context.io.clock, context.io.random);
   }
-  if (access(place.file().c_str(), F_OK) != 0) return fail(error_from_errno(errno, place.file()));
+  PLAYFS_CHECK(check_it_exists(place));
   return runtime::LocalPlayground::open(place.directory, std::move(options), context.io.clock, context.io.random);
 }
 
@@ -48,6 +53,7 @@ Result<ExitCode> back_up(CommandContext& context, const StorePlace& place, const
 
 Result<ExitCode> check(CommandContext& context, const StorePlace& place) {
   const std::string store = place.name();
+  if (!place.is_database()) PLAYFS_CHECK(check_it_exists(place));
   // As serve does; a file, such as a backup, may be anywhere.
   if (!place.is_database() && place.file() != place.directory) PLAYFS_CHECK(keep_private(place.directory));
   PLAYFS_TRY(std::uint64_t records,

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fd.h"
 #include "support/temporary_directory.h"
 
 namespace playfs {
@@ -89,6 +90,21 @@ TEST_F(SqliteTest, OpeningAnotherConnectionKeepsTheLocksOfTheFirst) {
   EXPECT_TRUE(std::filesystem::exists(directory_ / "a.db-wal"));
   EXPECT_TRUE(first->execute("INSERT INTO t VALUES ('again', 3)"));
   EXPECT_EQ(count(*first), 3);
+}
+
+TEST_F(SqliteTest, NoJournalOfAnotherUserIsRead) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may give a file away";
+  database_.reset();
+  for (const char* part : {"-wal", "-shm", "-journal"}) {
+    const std::string journal = directory_ / "a.db" + part;
+    ASSERT_TRUE(write_file_atomically(journal, "x", 0644));
+    ASSERT_EQ(chown(journal.c_str(), 65534, 65534), 0);
+    auto opened = Database::open(directory_ / "a.db", Database::Durability::normal);
+    ASSERT_FALSE(opened) << part;
+    EXPECT_EQ(opened.error().code, ErrorCode::permission_denied);
+    std::filesystem::remove(journal);
+    EXPECT_TRUE(Database::open(directory_ / "a.db", Database::Durability::normal));
+  }
 }
 
 TEST_F(SqliteTest, ManyMayBeginTheSameDatabaseAtOnce) {
