@@ -102,12 +102,17 @@ class RemoteRevisions final : public RevisionSource {
     return std::optional(as_shown((*revision)->revision));
   }
 
+  /// The first few are asked for again: here nobody follows the service, and it may have been given them meanwhile.
   bool was_absent(const RevisionId& id) override {
-    return !stack_.site().try_revision(id) && stack_.site().was_absent_lately(id);
+    const bool is_known_absent = !stack_.site().try_revision(id) && stack_.site().was_absent_lately(id);
+    return is_known_absent && ++absent_ > kAskedAgain;
   }
 
  private:
+  static constexpr std::size_t kAskedAgain = 10;
+
   runtime::ClientStack& stack_;
+  std::size_t absent_ = 0;
 };
 
 }  // namespace
