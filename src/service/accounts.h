@@ -58,10 +58,9 @@ class Accounts {
   virtual Result<std::optional<std::string>> account_of_key(std::string_view key_hash) = 0;
 
   /// Stores a code, which is then to be mailed. It is void after its time, or once its client has requested kLiveCodes
-  /// newer ones; other clients' requests do not void it. If an earlier code is enough, nothing is stored or charged,
-  /// and the time until which that one is good is returned. Errors: rate_limited.
-  virtual Result<std::optional<WallTime>> put_code(const SignInCode& code, const MailLimit& limit,
-                                                   std::span<const Charge> charges) = 0;
+  /// newer ones; other clients' requests do not void it. False if an earlier code is enough: then nothing is stored.
+  /// Charged in any case, so that a refusal tells nothing of the address. Errors: rate_limited.
+  virtual Result<bool> put_code(const SignInCode& code, const MailLimit& limit, std::span<const Charge> charges) = 0;
 
   /// Signs in with a code of `email`, as sign_in does, and voids all codes of that address. nullopt if `code_hash` is
   /// none of them. Errors: rate_limited.

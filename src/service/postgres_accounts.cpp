@@ -58,17 +58,16 @@ Status count_charges(PostgresConnection& connection, std::span<const Charge> cha
   return {};
 }
 
-/// Counts a mail. Returns until when a code that was mailed lately is good, if there have been enough mails.
-Result<std::optional<WallTime>> count_mail(PostgresConnection& connection, const SignInCode& code,
-                                           const MailLimit& limit, WallTime now, PostgresDeadline deadline) {
+/// Counts a mail. False if there have been enough, and a code that was mailed lately is still good.
+Result<bool> may_mail(PostgresConnection& connection, const SignInCode& code, const MailLimit& limit, WallTime now,
+                      PostgresDeadline deadline) {
   auto counted = count_charges(connection, std::span(&limit.mails, 1), now, deadline);
-  if (counted) return std::nullopt;
+  if (counted) return true;
   if (counted.error().code != ErrorCode::rate_limited) return fail(std::move(counted).error());
   const auto lately =
       Parameters().bytes(code.email).integer(to_column(limit.good_until)).integer(to_column(code.expires));
   PLAYFS_TRY(auto mailed, connection.run({{kLastMailed, lately}}, deadline));
-  if (mailed.back().empty()) return std::nullopt;
-  return from_column(mailed.back().integer(0, 0));
+  return mailed.back().empty();
 }
 
 Result<SignedIn> add_key(PostgresConnection& connection, std::string_view email, std::string_view key_hash,
@@ -106,14 +105,13 @@ Result<std::optional<std::string>> PostgresStore::account_of_key(std::string_vie
   return rows.string(0, 0);
 }
 
-Result<std::optional<WallTime>> PostgresStore::put_code(const SignInCode& code, const MailLimit& limit,
-                                                        std::span<const Charge> charges) {
-  std::optional<WallTime> enough;
+Result<bool> PostgresStore::put_code(const SignInCode& code, const MailLimit& limit, std::span<const Charge> charges) {
+  bool is_put = false;
   PLAYFS_CHECK(in_transaction(*writers_, [&](PostgresConnection& connection, PostgresDeadline deadline) -> Status {
     const WallTime now = clock_.wall();
-    PLAYFS_TRY(enough, count_mail(connection, code, limit, now, deadline));
-    if (enough) return {};
     PLAYFS_CHECK(count_charges(connection, charges, now, deadline));
+    PLAYFS_TRY(is_put, may_mail(connection, code, limit, now, deadline));
+    if (!is_put) return {};
     const auto of_client = Parameters().bytes(code.email).bytes(code.client);
     auto put = of_client, drop = of_client;
     put.bytes(code.hash).integer(to_column(code.expires));
@@ -124,7 +122,7 @@ Result<std::optional<WallTime>> PostgresStore::put_code(const SignInCode& code, 
                                          deadline));
     return {};
   }));
-  return enough;
+  return is_put;
 }
 
 Result<std::optional<SignedIn>> PostgresStore::redeem_code(std::string_view email, std::string_view code_hash,

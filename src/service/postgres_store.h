@@ -45,8 +45,7 @@ class PostgresStore final : public SiteStore {
   [[nodiscard]] const std::string& site_id() const override { return site_id_; }
 
   Result<std::optional<std::string>> account_of_key(std::string_view key_hash) override;
-  Result<std::optional<WallTime>> put_code(const SignInCode& code, const MailLimit& limit,
-                                           std::span<const Charge> charges) override;
+  Result<bool> put_code(const SignInCode& code, const MailLimit& limit, std::span<const Charge> charges) override;
   Result<std::optional<SignedIn>> redeem_code(std::string_view email, std::string_view code_hash,
                                               std::string_view key_hash, std::span<const Charge> charges) override;
   Result<SignedIn> sign_in(std::string_view email, std::string_view key_hash) override;

@@ -26,7 +26,7 @@ class SignIn {
       : accounts_(accounts), mailer_(mailer), clock_(clock), random_(random) {}
 
   /// Sends a code to an address, if it is one, unless one was sent lately and the address gets too much mail. Returns
-  /// until when the newest code is good. Errors: invalid_argument, rate_limited.
+  /// until when a code sent now is good. Errors: invalid_argument, rate_limited.
   [[nodiscard]] Result<WallTime> send_code(std::string_view address, const std::string& client) const;
 
   struct NewKey {

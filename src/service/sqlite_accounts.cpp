@@ -62,16 +62,15 @@ Account account_of_row(const Statement& row) {
   return {std::string(row.text(0)), std::string(row.text(1)), from_column(row.integer(2)), row.integer(3)};
 }
 
-/// Counts a mail. Returns until when a code that was mailed lately is good, if there have been enough mails.
-Result<std::optional<WallTime>> count_mail(Connection& connection, const SignInCode& code, const MailLimit& limit,
-                                           WallTime now) {
+/// Counts a mail. False if there have been enough, and a code that was mailed lately is still good.
+Result<bool> may_mail(Connection& connection, const SignInCode& code, const MailLimit& limit, WallTime now) {
   auto counted = charge_write(connection, limit.mails, now);
-  if (counted) return std::nullopt;
+  if (counted) return true;
   if (counted.error().code != ErrorCode::rate_limited) return fail(std::move(counted).error());
   PLAYFS_TRY(auto query, connection.use(kLastMailed));
   query->bind(1, code.email).bind(2, to_column(limit.good_until)).bind(3, to_column(code.expires));
   PLAYFS_TRY(bool is_enough, query->step());
-  return is_enough ? std::optional(from_column(query->integer(0))) : std::nullopt;
+  return !is_enough;
 }
 
 Result<bool> is_code_of(Connection& connection, std::string_view email, std::string_view code_hash, WallTime now) {
@@ -94,14 +93,13 @@ Result<std::optional<std::string>> SqliteStore::account_of_key(std::string_view 
   return std::string(query->text(0));
 }
 
-Result<std::optional<WallTime>> SqliteStore::put_code(const SignInCode& code, const MailLimit& limit,
-                                                      std::span<const Charge> charges) {
-  std::optional<WallTime> enough;
+Result<bool> SqliteStore::put_code(const SignInCode& code, const MailLimit& limit, std::span<const Charge> charges) {
+  bool is_put = false;
   PLAYFS_CHECK(connections_->write([&](Connection& connection) -> Status {
     WallTime now = clock_.wall();
-    PLAYFS_TRY(enough, count_mail(connection, code, limit, now));
-    if (enough) return {};
     for (const Charge& charge : charges) PLAYFS_CHECK(charge_write(connection, charge, now));
+    PLAYFS_TRY(is_put, may_mail(connection, code, limit, now));
+    if (!is_put) return {};
     PLAYFS_TRY(auto forget, connection.use(kForgetCodes));
     PLAYFS_CHECK(forget->bind(1, to_column(now)).run());
     PLAYFS_TRY(auto put, connection.use(kPutCode));
@@ -110,7 +108,7 @@ Result<std::optional<WallTime>> SqliteStore::put_code(const SignInCode& code, co
     PLAYFS_TRY(auto drop, connection.use(kDropOldCodes));
     return drop->bind(1, code.email).bind(2, code.client).bind(3, static_cast<std::int64_t>(kLiveCodes)).run();
   }));
-  return enough;
+  return is_put;
 }
 
 Result<std::optional<SignedIn>> SqliteStore::redeem_code(std::string_view email, std::string_view code_hash,

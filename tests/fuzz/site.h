@@ -37,10 +37,10 @@ class MemoryAccounts final : public service::Accounts {
     auto key = keys_.find(std::string(key_hash));
     return key == keys_.end() ? std::nullopt : std::optional(key->second);
   }
-  Result<std::optional<WallTime>> put_code(const service::SignInCode& code, const service::MailLimit&,
-                                           std::span<const service::Charge>) override {
+  Result<bool> put_code(const service::SignInCode& code, const service::MailLimit&,
+                        std::span<const service::Charge>) override {
     codes_[std::string(code.email)] = code.hash;
-    return std::optional<WallTime>();
+    return true;
   }
   Result<std::optional<service::SignedIn>> redeem_code(std::string_view email, std::string_view code_hash,
                                                        std::string_view key_hash,

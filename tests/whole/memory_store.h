@@ -94,8 +94,8 @@ class MemoryStore final : public service::Store {
 class NoAccounts final : public service::Accounts {
  public:
   Result<std::optional<std::string>> account_of_key(std::string_view) override { return std::optional<std::string>(); }
-  Result<std::optional<WallTime>> put_code(const service::SignInCode&, const service::MailLimit&,
-                                           std::span<const service::Charge>) override {
+  Result<bool> put_code(const service::SignInCode&, const service::MailLimit&,
+                        std::span<const service::Charge>) override {
     return nobody();
   }
   Result<std::optional<service::SignedIn>> redeem_code(std::string_view, std::string_view, std::string_view,
