@@ -35,15 +35,16 @@ struct Block {
   int bits;
 };
 /// IPv4 addresses that only a machine or a network of one's own reaches (RFC 6890), and multicast.
-constexpr Block kLocalBlocks[] = {{0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10},
-                                  {0x7f000000, 8},  {0xa9fe0000, 16}, {0xac100000, 12},
-                                  {0xc0a80000, 16}, {0xc6120000, 15}, {0xe0000000, 3}};
+constexpr Block kLocalBlocks[] = {{0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10}, {0x7f000000, 8},
+                                  {0xa9fe0000, 16}, {0xac100000, 12}, {0xc0000000, 24}, {0xc0a80000, 16},
+                                  {0xc6120000, 15}, {0xe0000000, 3}};
 
-/// Endings of names that no public DNS knows: reserved ones (RFC 2606, 6761, 6762, 8375), and those that routers and
-/// companies use.
+/// Endings of names that no public DNS knows: reserved ones (RFC 2606, 6761, 6762, 7686, 8375, 9476), those that
+/// routers, companies and clusters use, and those under which every address has a name.
 constexpr std::string_view kLocalEndings[] = {
-    "local",   "localhost", "localdomain", "lan",  "home.arpa", "internal", "intranet",
-    "private", "home",      "corp",        "mail", "workgroup", "test",     "invalid",
+    "local",    "localhost", "localdomain", "lan",       "home.arpa", "internal", "intranet", "private",
+    "home",     "corp",      "mail",        "workgroup", "test",      "invalid",  "onion",    "alt",
+    "localnet", "svc",       "fritz.box",   "ts.net",    "nip.io",    "sslip.io",
 };
 
 bool is_public_ipv4(std::uint32_t address) {
@@ -61,15 +62,21 @@ bool is_public_address(const std::string& name) {
     std::memcpy(&inner, &long_address.s6_addr[12], sizeof inner);
     return is_public_ipv4(ntohl(inner));
   }
-  return long_address.s6_addr[0] >> 5 == 1;  // 2000::/3, all that is given out for the internet
+  std::uint32_t first = 0, inner = 0;
+  std::memcpy(&first, &long_address.s6_addr[0], sizeof first);
+  std::memcpy(&inner, &long_address.s6_addr[2], sizeof inner);
+  first = ntohl(first);
+  if (first >> 16 == 0x2002) return is_public_ipv4(ntohl(inner));  // 6to4
+  if (first >> 9 == 0x20010000 >> 9) return false;                 // 2001::/23 for protocols: tunnels of any address
+  return first >> 29 == 1;                                         // 2000::/3, all that is given out for the internet
 }
 
 bool is_public_name(std::string_view name) {
   if (name.ends_with('.')) name.remove_suffix(1);
   const auto last_dot = name.rfind('.');
   if (last_dot == std::string_view::npos) return false;
-  // "10.1" is an address to some programs, and no ending is a number.
-  if (const std::string_view ending = name.substr(last_dot + 1); std::all_of(ending.begin(), ending.end(), is_digit))
+  // "10.1" and "10.0x1" are addresses to some programs, and no ending begins with a digit.
+  if (const std::string_view ending = name.substr(last_dot + 1); ending.empty() || is_digit(ending.front()))
     return false;
   return std::none_of(std::begin(kLocalEndings), std::end(kLocalEndings), [&](std::string_view ending) {
     return name == ending || (name.ends_with(ending) && name[name.size() - ending.size() - 1] == '.');

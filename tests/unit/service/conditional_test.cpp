@@ -84,20 +84,26 @@ TEST_F(ConditionalTest, PagesOfOtherSitesDoNotReadWhatOnlyThisNetworkCan) {
 }
 
 TEST(SiteHosts, ArePublicOnlyWhereTheInternetFindsThem) {
-  for (std::string host : {"play.example.org", "play.example.org:8443", "EXAMPLE.org", "example.org.", "203.0.113.5",
-                           "172.15.0.1", "172.32.0.1", "100.128.0.1", "[2a01:4f8::1]:80", "[::ffff:203.0.113.5]",
-                           "local.example.org", "mylan.de", "xn--e1afmkfd.xn--p1ai", "10.0.0.1.example.org"})
+  for (std::string host :
+       {"play.example.org", "play.example.org:8443", "EXAMPLE.org", "example.org.", "203.0.113.5", "172.15.0.1",
+        "172.32.0.1", "100.128.0.1", "[2a01:4f8::1]:80", "[2002:808:808::1]", "[2001:4860::1]", "[::ffff:203.0.113.5]",
+        "local.example.org", "mylan.de", "xn--e1afmkfd.xn--p1ai", "10.0.0.1.example.org", "home.box"})
     EXPECT_TRUE(SiteHosts({host}).is_public(host)) << host;
   for (std::string address :
        {"127.0.0.1:8787", "0.0.0.0", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.5:8787", "169.254.1.1",
-        "100.64.0.1", "198.18.0.1", "224.0.0.251", "255.255.255.255"})
+        "100.64.0.1", "198.18.0.1", "192.0.0.1", "224.0.0.251", "255.255.255.255"})
     EXPECT_FALSE(SiteHosts({address}).is_public(address)) << address;
-  for (std::string address : {"[::1]", "[::]", "[fe80::1]", "[fd00::1]", "[fec0::1]", "[ff02::fb]", "[::ffff:10.0.0.1]",
-                              "[::10.0.0.1]", "[64:ff9b::a00:1]"})
+  for (std::string address :
+       {"[::1]", "[::]", "[fe80::1]", "[fd00::1]", "[fec0::1]", "[ff02::fb]", "[::ffff:10.0.0.1]", "[::10.0.0.1]",
+        "[64:ff9b::a00:1]", "[2002:7f00:1::]", "[2002:c0a8:105::1]", "[2001:0:a00:1::]"})
     EXPECT_FALSE(SiteHosts({address}).is_public(address)) << address;
-  for (std::string name :
-       {"localhost", "foo.localhost", "localhost.", "nas", "nas.local", "NAS.Local.", "play.lan", "router.home.arpa",
-        "a.b.internal", "play.test", "box.home", "git.corp", "x.private", "10.1"})
+  for (std::string name : {"localhost",        "foo.localhost", "localhost.",   "nas",
+                           "nas.local",        "NAS.Local.",    "play.lan",     "router.home.arpa",
+                           "a.b.internal",     "play.test",     "box.home",     "git.corp",
+                           "x.private",        "10.1",          "127.0.0.0x1",  "nas.local..",
+                           "x.onion",          "x.alt",         "nas.localnet", "play.default.svc",
+                           "fritz.box",        "nas.fritz.box", "x.ts.net",     "192.168.1.5.nip.io",
+                           "10-0-0-1.sslip.io"})
     EXPECT_FALSE(SiteHosts({name}).is_public(name)) << name;
 }
 
