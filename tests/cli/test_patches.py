@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`playfs diff A..B | patch -p1` where a link and a directory change places: GNU patch removes and creates links in an
-order of its own, and would write the directory's files through the link."""
+"""`playfs diff A..B | patch -p1` where a link or a file and a directory change places: GNU patch removes and creates in
+an order of its own. It would write the directory's files through a link, and stops half-way at a file."""
 import json
 import os
 import pathlib
@@ -30,6 +30,11 @@ CASES = {
     'links in a row': (LED | {'e': ('d', LINK)}, {'e/pre-commit': HOOK, 'd/x': HOOK}),
     'odd names': ({'a\nb "c"': LED['d']}, {'a\nb "c"/pre-commit': HOOK}),
     'a link deeper down': ({'s/d': ('../.git/hooks', LINK)}, {'s/d/pre-commit': HOOK}),
+    'a file': ({'d': ('a\n', FILE)}, {'d/x': ('x\n', FILE)}),
+    'a file that moves down': ({'d': ('line\n' * 30, FILE)}, {'d/x': ('line\n' * 30, FILE)}),
+    'another file in its place': ({'d/x': ('x\n', FILE), 'y': ('line\n' * 30, FILE)}, {'d': ('line\n' * 30 + 'x\n', FILE)}),
+    'two that change places': ({'d/x': ('d\n' * 30, FILE), 'y': ('y\n' * 30, FILE)},
+                               {'d': ('y\n' * 30, FILE), 'y/x': ('d\n' * 30, PROGRAM)}),
     'names around it': (LED, {'d-': ('x\n', FILE), 'd!': ('x\n', FILE), 'd/pre-commit': HOOK}),
 }
 
@@ -95,7 +100,7 @@ class Patches(fixture.Fixture):
         for _ in range(times):
             code, said = self.patched(top, patch, *words)
             self.assertEqual(code, 2, said)
-            self.assertIn('patch would write through the link: use git apply', said)
+            self.assertIn('patch would write through it or stop: use git apply', said)
             self.assertEqual(self.tree_of(top), tree)
             self.assertEqual(os.listdir(top / '.git/hooks'), self.hooks)
 

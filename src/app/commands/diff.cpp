@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@ namespace playfs::app {
 namespace {
 
 bool is_link(const FileEntry& entry) { return entry.mode == FileMode::symlink; }
+bool was_moved(const compare::FileChange& change) { return change.kind == compare::ChangeKind::renamed; }
 
 /// A tree, and what is known of its files.
 struct DiffedTree {
@@ -32,11 +34,11 @@ struct DiffedTree {
     return {};
   }
 
-  [[nodiscard]] Result<bool> has_link_at(const std::string& path) const {
-    const FileEntry* listed = manifest.file_at(path);
-    if (listed || is_listed) return listed && is_link(*listed);
+  /// Whether a file or a link is there, and no directory.
+  [[nodiscard]] Result<bool> has_file_at(const std::string& path) const {
+    if (is_listed || manifest.file_at(path)) return manifest.file_at(path) != nullptr;
     PLAYFS_TRY(auto entry, files->entry_at(path));
-    return entry && is_link(*entry);
+    return entry.has_value();
   }
 
   /// The file's content or the link's target; nullopt if there is none.
@@ -141,7 +143,7 @@ Json as_json(const FileDiff& diff) {
   const compare::FileChange& change = diff.change;
   JsonObject json{{"path", change.path},      {"change", word_of(change)},    {"binary", diff.binary},
                   {"added", diff.text.added}, {"removed", diff.text.removed}, {"diff", text}};
-  if (change.kind == compare::ChangeKind::renamed) {
+  if (was_moved(change)) {
     json.append("from", change.old_path);
     json.append("similarity", std::uint64_t{change.similarity});
   }
@@ -150,12 +152,15 @@ Json as_json(const FileDiff& diff) {
 
 /// A file in place of a link, or the reverse, is a deletion and a creation, as for git, which applies nothing else. So
 /// is a link that moved: patch(1) moves no links.
-void split_changes_of_links(std::vector<compare::FileChange>& changes) {
+bool is_split_at_links(const compare::FileChange& change) {
+  return (was_moved(change) && is_link(*change.after)) || is_link(*change.before) != is_link(*change.after);
+}
+
+/// Makes changes into deletions and creations. Only those of files in both trees are asked about.
+void split(std::vector<compare::FileChange>& changes, const std::function<bool(const compare::FileChange&)>& is_split) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     compare::FileChange& change = changes[i];
-    if (!change.before || !change.after) continue;
-    const bool moves = change.kind == compare::ChangeKind::renamed && is_link(*change.after);
-    if (!moves && is_link(*change.before) == is_link(*change.after)) continue;
+    if (!change.before || !change.after || !is_split(change)) continue;
     compare::FileChange added = change;
     added.kind = compare::ChangeKind::added;
     added.before = nullptr;
@@ -167,17 +172,18 @@ void split_changes_of_links(std::vector<compare::FileChange>& changes) {
   }
 }
 
-/// Where a link and a directory change places. patch(1) removes and creates links in its own order: it would write the
-/// directory's files through the link, such as into .git/hooks. A stranger chooses both, so such files, and the link,
-/// are left to git. Both trees are asked, since a patch can be applied in reverse; and asked about every directory,
-/// since the link itself need not be among the changes to show.
-class ReplacedLinks {
+/// Where a link or a file and a directory change places. patch(1) removes and creates in its own order: it would write
+/// the directory's files through the link, such as into .git/hooks, and at a file it stops half-way. A stranger chooses
+/// both, so all of these are left to git. Both trees are asked, since a patch can be applied in reverse; and asked
+/// about every directory, since the link itself need not be among the changes to show.
+class ReplacedDirectories {
  public:
-  static Result<ReplacedLinks> above(const std::vector<compare::FileChange>& changes, const Comparison& compared) {
-    ReplacedLinks links(compared);
+  static Result<ReplacedDirectories> above(const std::vector<compare::FileChange>& changes,
+                                           const Comparison& compared) {
+    ReplacedDirectories replaced(compared);
     for (const compare::FileChange& change : changes)
-      for (const std::string& path : {change.path, change.old_path}) PLAYFS_CHECK(links.add_those_above(path));
-    return links;
+      for (const std::string& path : {change.path, change.old_path}) PLAYFS_CHECK(replaced.add_those_above(path));
+    return replaced;
   }
 
   /// REQUIRES: one of the changes.
@@ -186,14 +192,14 @@ class ReplacedLinks {
   }
 
  private:
-  explicit ReplacedLinks(const Comparison& compared) : compared_(compared) {}
+  explicit ReplacedDirectories(const Comparison& compared) : compared_(compared) {}
 
   Status add_those_above(const std::string& path) {
     for (auto slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-      auto [directory, is_new] = is_link_.emplace(path.substr(0, slash), false);
+      auto [directory, is_new] = is_replaced_.emplace(path.substr(0, slash), false);
       if (!is_new) continue;
       for (const DiffedTree* tree : {&compared_.before, &compared_.after}) {
-        PLAYFS_TRY(const bool here, tree->has_link_at(directory->first));
+        PLAYFS_TRY(const bool here, tree->has_file_at(directory->first));
         directory->second = directory->second || here;
       }
     }
@@ -202,8 +208,8 @@ class ReplacedLinks {
 
   [[nodiscard]] bool concern(const std::string& path) const {
     auto is_one = [&](const std::string& place) {
-      auto found = is_link_.find(place);
-      return found != is_link_.end() && found->second;
+      auto found = is_replaced_.find(place);
+      return found != is_replaced_.end() && found->second;
     };
     for (auto slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
       if (is_one(path.substr(0, slash))) return true;
@@ -211,7 +217,7 @@ class ReplacedLinks {
   }
 
   const Comparison& compared_;
-  std::map<std::string, bool> is_link_;  ///< of the directories of the changes
+  std::map<std::string, bool> is_replaced_;  ///< of the directories of the changes
 };
 
 Result<std::vector<compare::FileChange>> changes_of(CommandContext& context, Comparison& compared,
@@ -233,7 +239,7 @@ Result<std::vector<compare::FileChange>> changes_of(CommandContext& context, Com
   if (!has_all_renames)
     context.out.note(
         "Too many files were added and removed to compare each with each: only identical ones count as renamed.");
-  split_changes_of_links(changes);
+  split(changes, is_split_at_links);
   return changes;
 }
 
@@ -277,8 +283,9 @@ Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
   for (const std::string& each : compared.paths)
     if (is_asked_for(each, asked)) paths.insert(each);
   PLAYFS_TRY(auto changes, changes_of(context, compared, paths));
-  PLAYFS_TRY(const ReplacedLinks replaced, ReplacedLinks::above(changes, compared));
+  PLAYFS_TRY(const ReplacedDirectories replaced, ReplacedDirectories::above(changes, compared));
   auto is_for_git = [&](const compare::FileChange& change) { return replaced.concern(change); };
+  split(changes, [&](const auto& change) { return was_moved(change) && is_for_git(change); });
   // First, so that patch(1) applies all of a patch, or nothing.
   std::stable_partition(changes.begin(), changes.end(), is_for_git);
 
