@@ -135,6 +135,28 @@ class Account(ServeTest):
         made = [self.ask('/account/keys', {})[0] for _ in range(5)]
         self.assertEqual(made, [200] * 4 + [429])
 
+    def test_answers_tell_nothing_of_an_earlier_code(self):
+        """Past the limit of mails no code is sent, as the last one is still good. Then that one is used."""
+        def asked(client):
+            connection = self.server.connect()
+            connection.request('POST', '/api/auth/agent/request-code', '{"email":"ann@example.org"}',
+                               {'Content-Type': 'application/json', 'X-Forwarded-For': f'192.0.2.{client}'})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read()).get('expiresAt')
+
+        def mails():
+            return (self.server.store / 'outbox').read_text().count('Your sign-in code is')
+
+        for client in range(10):
+            self.assertEqual(asked(client)[0], 200)
+        answers = [asked(77) for _ in range(2)]
+        self.assertEqual(mails(), 10)
+        self.assertEqual(self.ask('/account/sign-in', {'email': 'ann@example.org', 'code': self.code()})[0], 303)
+        answers += [asked(77) for _ in range(4)]
+        self.assertEqual([status for status, _ in answers], [200] * 5 + [429])
+        times = [time for _, time in answers[:5]]
+        self.assertEqual(times, sorted(set(times)), 'each is that of a code sent now')
+
     def test_what_was_typed_is_text(self):
         status, _, page = self.ask('/account/sign-in', {'email': 'a"><b>@example.org', 'code': '<i>'})
         self.assertEqual(status, 400)
