@@ -40,8 +40,8 @@ class Incomplete(fixture.Fixture):
             for text in named:
                 self.assertIn(text, done.stderr)
             # The command to type next leads to a directory that can be imported.
-            hint = shlex.split(done.stderr.rpartition('Try: ')[2].partition(' OTHER')[0])
-            self.assertEqual(hint, ['playfs', 'export', self.head])
+            hint = shlex.split(done.stderr.rpartition('Try: ')[2].partition('   ')[0])
+            self.assertEqual(hint, ['playfs', 'export', self.head, 'OTHER', *self.site])
         self.assertEqual(self.api.get('projects', self.project)['latest_revision'], self.head)
 
     def test_what_an_export_left_out_is_not_deleted(self):

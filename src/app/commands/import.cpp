@@ -60,6 +60,12 @@ std::string export_again(const RevisionId& revision) {
   return "playfs export " + shell_operand(revision.text()) + " OTHER";
 }
 
+/// For an export that is not to be imported: what its mark says need not hold where the user is.
+std::string export_elsewhere(const std::string& site, const RevisionId& revision) {
+  return shell_line({{"playfs", "export"}, {revision.text(), "OTHER"}, {"--site", site}}) +
+         "   and import that, with your changes";
+}
+
 /// One import in progress.
 class Import {
  public:
@@ -239,7 +245,7 @@ class Import {
                     " is an export that left out files, so importing it would delete what nobody deleted: it "
                     "would " +
                     named,
-                export_again(base_.revision) + ", make your changes there, and import that");
+                export_elsewhere(stack_.source().text, base_.revision));
   }
 
   Status check_nothing_is_undone(const std::string& directory) {
@@ -308,7 +314,7 @@ Result<ExitCode> import(CommandContext& context, const ImportArguments& argument
   if (mark && mark->extent == Extent::unfinished)
     return fail(ErrorCode::invalid_argument,
                 directory + " is an export that has not finished: its files may be missing or cut short",
-                export_again(mark->revision) + ", and import that");
+                export_elsewhere(mark->site, mark->revision));
   PLAYFS_TRY(auto stack, open_client_stack(context, mark));
   PLAYFS_TRY(ImportTarget target, target_of(context, *stack, arguments, directory));
   PLAYFS_TRY(auto origin, ImportOrigin::open(*stack, target.id, directory, mark));
