@@ -253,7 +253,7 @@ Status RequestJournal::may_be_sent(const JournalledRequest& request) const {
 
 Error RequestJournal::give_up(JournalledRequest request, Error why) {
   const bool was_never_sent = is_refused_here(why) && !request.may_have_arrived;
-  Unsent unsent = keep_unsent(directory_, request, std::move(why));
+  Unsent unsent = keep_unsent(directory_, request, saved_of(request.draft), std::move(why));
   // Only if its writer has not repeated it meanwhile and got the outcome.
   if (!unsent.is_kept || !is_unfinished(request)) return std::move(unsent.why);
   if (was_never_sent || is_too_old(request)) {
@@ -284,11 +284,43 @@ void RequestJournal::end(const JournalledRequest& request) {
 Status RequestJournal::keep_draft(const std::string& draft, const std::string& path, std::string_view text) {
   PLAYFS_CHECK(open());
   const std::string file = path_of_draft(draft), entry = draft_text({path, std::string(text)});
-  if (Status has_room = check_room(directory_, entry.size(), file); !has_room && !saved_copy(unsent_directory(), text))
+  {
+    MutexLock lock(mutex_);
+    admitted_.erase(draft);  // it may have grown since
+  }
+  if (Status has_room = check_room(directory_, entry.size(), file); !has_room && !admit_saved(draft, text))
     return has_room;
   auto kept = write_file_atomically(file, entry);
   if (!kept) return fail(std::move(kept).error().while_doing("keep the text until it is complete"));
   return {};
+}
+
+bool RequestJournal::admit_saved(const std::string& draft, std::string_view text) {
+  const std::vector<std::string> texts = unsent_texts(unsent_directory());
+  MutexLock lock(mutex_);
+  std::erase_if(admitted_, [this](const auto& each) { return !is_in_use(each.first); });
+  for (const std::string& path : texts) {
+    const bool is_taken = std::any_of(admitted_.begin(), admitted_.end(),
+                                      [&](const auto& each) { return each.second.path == path; });
+    if (is_taken || !is_saved_as(path, text)) continue;
+    admitted_[draft] = {path, std::string(text)};
+    return true;
+  }
+  return false;
+}
+
+bool RequestJournal::is_in_use(const std::string& draft) const {
+  auto is_of_draft = [&](const JournalledRequest& request) { return request.draft == draft; };
+  return ::access(path_of(own_ + "." + draft + std::string(kDraftSuffix)).c_str(), F_OK) == 0 ||
+         std::any_of(under_way_.begin(), under_way_.end(),
+                     [&](const auto& each) { return is_of_draft(each.second.request); }) ||
+         std::any_of(resumed_.begin(), resumed_.end(), [&](const auto& each) { return is_of_draft(each.second); });
+}
+
+std::optional<SavedText> RequestJournal::saved_of(const std::string& draft) const {
+  MutexLock lock(mutex_);
+  const auto admitted = admitted_.find(draft);
+  return admitted == admitted_.end() ? std::nullopt : std::optional(admitted->second);
 }
 
 void RequestJournal::drop_draft(const std::string& draft) {
@@ -299,7 +331,7 @@ void RequestJournal::drop_draft(const std::string& draft) {
 
 Error RequestJournal::give_up_draft(const std::string& draft, const std::string& path, const std::string& text,
                                     Error why) {
-  Unsent unsent = keep_unsent_text(directory_, draft, path, text, std::move(why));
+  Unsent unsent = keep_unsent_text(directory_, draft, path, text, saved_of(draft), std::move(why));
   if (unsent.is_kept) drop_draft(draft);
   return std::move(unsent.why);
 }

@@ -115,8 +115,9 @@ class RequestJournal {
 
   // Drafts: texts that are being written, and are no requests yet (draft.h).
   [[nodiscard]] std::string new_draft() { return random_.uuid(); }
-  /// Fails if there is no room to save it (text_room.h), unless it is a saved text, which is being sent. Nothing is
-  /// removed to make room: each saved text is somebody's who was told that it was accepted.
+  /// Fails if there is no room to save it (text_room.h), unless it is a saved text, which is being sent; but each admits
+  /// one at a time, since equal texts are two. Nothing is removed to make room: each saved text is somebody's who was
+  /// told that it was accepted.
   [[nodiscard]] Status keep_draft(const std::string& draft, const std::string& path, std::string_view text)
       PLAYFS_EXCLUDES(mutex_);
   void drop_draft(const std::string& draft) PLAYFS_EXCLUDES(mutex_);
@@ -147,6 +148,12 @@ class RequestJournal {
   [[nodiscard]] std::optional<JournalledRequest> of_another_mount(const std::string& path,
                                                                   const std::vector<RequestStep>& steps,
                                                                   const std::string& caller) PLAYFS_EXCLUDES(mutex_);
+  /// Whether the text is saved, by a file that admits no other text at this time. Remembers that for the draft.
+  [[nodiscard]] bool admit_saved(const std::string& draft, std::string_view text) PLAYFS_EXCLUDES(mutex_);
+  /// Whether the draft, or the request that was made of it, has no outcome yet.
+  [[nodiscard]] bool is_in_use(const std::string& draft) const PLAYFS_REQUIRES(mutex_);
+  /// nullopt: it was admitted since there was room.
+  [[nodiscard]] std::optional<SavedText> saved_of(const std::string& draft) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::string own_name() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::string path_of_draft(const std::string& draft) const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
@@ -172,6 +179,7 @@ class RequestJournal {
   std::map<std::string, UnderWay> under_way_ PLAYFS_GUARDED_BY(mutex_);         ///< by name
   std::map<std::string, JournalledRequest> told_ PLAYFS_GUARDED_BY(mutex_);     ///< by name
   std::map<std::string, JournalledRequest> resumed_ PLAYFS_GUARDED_BY(mutex_);  ///< by name
+  std::map<std::string, SavedText> admitted_ PLAYFS_GUARDED_BY(mutex_);  ///< by their drafts
   struct Answered {
     JournalledRequest request;
     WallTime when;

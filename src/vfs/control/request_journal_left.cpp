@@ -98,7 +98,7 @@ void RequestJournal::forget(const JournalledRequest& request, LeftBehind& left) 
   // Earlier versions counted plain text as told although nobody had read its outcome.
   if (request.is_of_earlier_version) {
     Unsent unsent =
-        keep_unsent(directory_, request, {ErrorCode::timed_out, "a request that was written a day ago had no answer"});
+        keep_unsent(directory_, request, {}, {ErrorCode::timed_out, "a request that was written a day ago had no answer"});
     left.drafts.emplace_back(request.path, std::move(unsent.why));
     if (!unsent.is_kept) return;  // the next mount tries again
   }
@@ -116,7 +116,7 @@ void RequestJournal::take_draft(const std::string& name, bool is_sent, LeftBehin
   auto draft = parsed_draft(*text);
   if (!draft) return left.unreadable.push_back(set_aside(name));
   Unsent unsent =
-      keep_unsent_text(directory_, draft_of(name), draft->path, draft->text,
+      keep_unsent_text(directory_, draft_of(name), draft->path, draft->text, {},
                        {ErrorCode::interrupted, "what was written here last was not sent, since the mount ended first",
                         "see whether it is all of it"});
   if (unsent.is_kept) ::unlink(path.c_str());

@@ -16,26 +16,33 @@ std::uint64_t size_of(const std::string& path) {
   return gone ? 0 : size;
 }
 
+/// Whether it is what write_file_atomically renames to a text's name, or what a mount left that died meanwhile.
+bool is_being_written(const std::string& path) {
+  constexpr std::size_t kRandomSuffix = 7;
+  if (path.size() < kRandomSuffix || path[path.size() - kRandomSuffix] != '.') return false;
+  const std::string_view name(path.data(), path.size() - kRandomSuffix);
+  return name.ends_with(".txt") || name.ends_with(".json");
+}
+
 }  // namespace
 
 std::string unsent_directory_of(const std::string& directory) { return directory + "/unsent"; }
 
-std::vector<std::string> unsent_texts(const std::string& unsent) { return files_in(unsent); }
+std::vector<std::string> unsent_texts(const std::string& unsent) {
+  std::vector<std::string> texts = files_in(unsent);
+  std::erase_if(texts, is_being_written);
+  return texts;
+}
 
-std::optional<std::string> saved_copy(const std::string& unsent, std::string_view text) {
-  const std::vector<std::string> saved = unsent_texts(unsent);
-  auto is_same = [&](const std::string& path) {
-    if (size_of(path) != text.size()) return false;
-    const auto kept = read_file(path, text.size());
-    return kept && *kept == text;
-  };
-  const auto same = std::find_if(saved.begin(), saved.end(), is_same);
-  return same == saved.end() ? std::nullopt : std::optional(*same);
+bool is_saved_as(const std::string& path, std::string_view text) {
+  if (size_of(path) != text.size()) return false;
+  const auto kept = read_file(path, text.size());
+  return kept && *kept == text;
 }
 
 Status check_room(const std::string& directory, std::uint64_t bytes, const std::string& own) {
   const std::string unsent = unsent_directory_of(directory);
-  std::vector<std::string> kept = unsent_texts(unsent);
+  std::vector<std::string> kept = files_in(unsent);
   for (std::string& path : files_in(directory))
     if (path.ends_with(kDraftSuffix) && path != own) kept.push_back(std::move(path));
   std::uint64_t taken = 0;

@@ -28,11 +28,11 @@ UnsentText unsent_of(const JournalledRequest& request) {
   return unsent;
 }
 
-/// Returns where it is. While there is no room, a text that was saved before and sent again is not saved twice.
-Result<std::string> write_unsent(const std::string& directory, const std::string& name, const std::string& text) {
+/// Returns where it is. An equal text may be somebody else's, so only the one by which it was admitted will do.
+Result<std::string> write_unsent(const std::string& directory, const std::string& name, const std::string& text,
+                                 const std::optional<SavedText>& saved) {
+  if (saved && is_saved_as(saved->path, saved->text)) return saved->path;
   const std::string unsent = unsent_directory_of(directory), path = unsent + "/" + name;
-  if (!check_room(directory, text.size(), path))
-    if (auto saved = saved_copy(unsent, text)) return *std::move(saved);
   PLAYFS_CHECK(make_private_directory(unsent));
   PLAYFS_CHECK(write_file_atomically(path, text));
   return path;
@@ -47,10 +47,11 @@ std::string sending(const std::string& kept, const std::string& control_file) {
 
 bool is_refused_here(const Error& why) { return why.code == ErrorCode::already_exists || why.code == ErrorCode::stale; }
 
-Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, Error why) {
+Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, const std::optional<SavedText>& saved,
+                   Error why) {
   const UnsentText unsent = unsent_of(request);
   const std::string text = wire::to_pretty_text(unsent.body);
-  const auto path = write_unsent(directory, request.steps.front().key + ".json", text);
+  const auto path = write_unsent(directory, request.steps.front().key + ".json", text, saved);
   const std::string place = path ? "in " + *path : text;
   const bool is_refused = is_refused_here(why)
                               ? !request.may_have_arrived
@@ -65,8 +66,8 @@ Unsent keep_unsent(const std::string& directory, const JournalledRequest& reques
 }
 
 Unsent keep_unsent_text(const std::string& directory, const std::string& name, const std::string& path,
-                        const std::string& text, Error why) {
-  const auto kept = write_unsent(directory, name + ".txt", text);
+                        const std::string& text, const std::optional<SavedText>& saved, Error why) {
+  const auto kept = write_unsent(directory, name + ".txt", text, saved);
   if (kept) {
     why.message += "; it is in " + *kept;
     why.hint += (why.hint.empty() ? "" : "; then ") + ("send it, " + sending(*kept, path));

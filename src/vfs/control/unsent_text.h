@@ -2,6 +2,7 @@
 // it on a disk thread.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -18,12 +19,14 @@ struct Unsent {
 };
 
 /// Writes the text, as JSON that its control file accepts, to a file of its own among the unsent texts of the journal
-/// in `directory`, 0600 and synced. Called again for the same request, it replaces the file.
-Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, Error why);
+/// in `directory`, 0600 and synced. Called again for the same request, it replaces the file. `saved`: by which it was
+/// admitted; while that is there, nothing is written.
+Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, const std::optional<SavedText>& saved,
+                   Error why);
 
 /// The same of a text that no request was made of, for `why`, as it was written to the control file at `path`. The file
 /// is `name`.txt.
 Unsent keep_unsent_text(const std::string& directory, const std::string& name, const std::string& path,
-                        const std::string& text, Error why);
+                        const std::string& text, const std::optional<SavedText>& saved, Error why);
 
 }  // namespace playfs::vfs

@@ -14,6 +14,7 @@
 namespace playfs::vfs {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -166,14 +167,58 @@ TEST_F(RequestJournalTest, ASavedTextCanBeSentThoughThereIsNoRoom) {
     EXPECT_THAT(error.message, HasSubstr(file_of("unsent/7").string())) << "it is there already";
   }
   EXPECT_FALSE(journal->keep_draft("d", "threads/t/reply", "text 7 and more"));
-  // As JSON it is another text, which is saved once.
+  const std::vector<RequestStep> as_json{{"messages", {{"body", "text 7"}}}};
   for (int again = 0; again < 3; ++again) {
-    const auto request = journal->begin("threads/t/reply", hello(), again).value();
+    ASSERT_TRUE(journal->keep_draft("d", "threads/t/reply", "text 7"));
+    const auto request = journal->begin("threads/t/reply", as_json, again, "", "d").value();
+    journal->drop_draft("d");
     const Error error = journal->give_up(request, {ErrorCode::invalid_argument, "refused"});
-    EXPECT_THAT(error.message, HasSubstr("its text is in"));
+    EXPECT_THAT(error.message, HasSubstr(file_of("unsent/7").string()));
     journal->end(request);  // the next one has a key of its own
   }
-  EXPECT_THAT(unsent_texts(file_of("unsent")), SizeIs(kMostTexts + 1));
+  EXPECT_THAT(unsent_texts(file_of("unsent")), SizeIs(kMostTexts));
+}
+
+TEST_F(RequestJournalTest, EqualTextsAreSavedAsManyTimesAsTheyWereAdmitted) {
+  auto journal = open();
+  const Error why{ErrorCode::stale, "renamed"};
+  std::vector<JournalledRequest> requests;
+  for (const std::string thread : {"a", "b"}) {
+    ASSERT_TRUE(journal->keep_draft(thread, "threads/" + thread + "/reply", "hello"));
+    requests.push_back(journal->begin("threads/" + thread + "/reply", hello(), 0, "", thread).value());
+    journal->drop_draft(thread);
+  }
+  std::filesystem::create_directories(file_of("unsent"));
+  std::ofstream(file_of("unsent/large")) << "x";
+  std::filesystem::resize_file(file_of("unsent/large"), kMostTextBytes);
+  for (const auto& request : requests) {
+    EXPECT_THAT(journal->give_up(request, why).message, HasSubstr(request.steps[0].key + ".json"));
+    EXPECT_THAT(unsent(request), HasSubstr("hello"));
+  }
+  // Each saved text admits one text at a time, and is there until its user removes it.
+  std::ofstream(file_of("unsent/d.txt")) << "again";
+  ASSERT_TRUE(journal->keep_draft("d", "threads/a/reply", "again"));
+  EXPECT_FALSE(journal->keep_draft("e", "threads/b/reply", "again"));
+  const auto sent = journal->begin("threads/a/reply", {{"messages", {{"body", "again"}}}}, 0, "", "d").value();
+  journal->drop_draft("d");
+  EXPECT_FALSE(journal->keep_draft("e", "threads/b/reply", "again")) << "what it admitted is under way";
+  std::filesystem::remove(file_of("unsent/d.txt"));
+  EXPECT_THAT(journal->give_up(sent, why).message, HasSubstr(sent.steps[0].key + ".json"));
+  EXPECT_THAT(unsent(sent), HasSubstr("again"));
+  std::ofstream(file_of("unsent/d.txt")) << "again";
+  ASSERT_TRUE(journal->keep_draft("e", "threads/b/reply", "again"));
+  // It grows where there is room by now: what was saved is not all of it.
+  std::filesystem::remove(file_of("unsent/large"));
+  ASSERT_TRUE(journal->keep_draft("e", "threads/b/reply", "again, and more"));
+  EXPECT_THAT(journal->give_up_draft("e", "threads/b/reply", "again, and more", why).message, HasSubstr("e.txt"));
+}
+
+TEST_F(RequestJournalTest, WhatIsBeingWrittenIsNoSavedText) {
+  std::filesystem::create_directories(file_of("unsent"));
+  for (const char* name : {"key.json.R3SN0S", "d.txt.aaaaaa", "of the user", "key.json"})
+    std::ofstream(file_of(std::string("unsent/") + name)) << "text";
+  EXPECT_THAT(unsent_texts(file_of("unsent")),
+              ElementsAre(file_of("unsent/key.json").string(), file_of("unsent/of the user").string()));
 }
 
 TEST_F(RequestJournalTest, ARequestOfAMountThatIsGoneIsTakenOverOnce) {
