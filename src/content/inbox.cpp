@@ -254,7 +254,9 @@ void Inbox::add(const Work& work, ForMe why, const Record& record, bool is_anew)
   const std::string& id = work.item->id;
   auto place = places_.find(id);
   if (place == places_.end()) {
-    add_entry({name_of(work.in), id, {work.at}, why, 0});
+    // Without what earlier processes had found, an edit may have brought it here again after it was marked.
+    const std::int64_t last = why == ForMe::mention ? std::max(work.at, work.item->updated_at.nanoseconds) : work.at;
+    add_entry({name_of(work.in), id, {last}, why, 0});
   } else {
     Entry& entry = entries_.at(place->second);
     // A mail and a message of one id, which only a hostile service has: files show the first.

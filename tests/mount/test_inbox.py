@@ -117,6 +117,21 @@ class Contents(Inbox):
         self.eventually(lambda: json.loads((self.box() / f'seen/{edited}.json').read_text())['body'] == 'Hello @ann', 'seen')
         self.assertEqual([line['body'] for line in self.lines()], ['Hello @ann'])
 
+    def test_what_an_edit_brought_again_is_new_without_an_index_too(self):
+        edited = self.message(self.thread('ann'), 'hello')
+        self.assertEqual(self.names('new'), [edited])
+        self.mark(edited)
+        time.sleep(0.01)
+        self.api.call('PATCH', f'/messages/{edited}', {'body': 'hello @ann', 'mentions': ['ann']})
+        self.eventually(lambda: self.names('new') == [edited], 'it is new again')
+        self.ann.unmount()
+        (index,) = (self.home / 'ann/state').rglob('=inbox/*.index')
+        index.write_text('playfs-inbox 2 ann 1\n')  # of an earlier version
+        self.ann = self.mount(self.proxy.url, options=self.options)
+        self.assertEqual((self.names('new'), self.names('seen')), ([edited], []))
+        self.mark(edited)
+        self.assertEqual((self.names('new'), self.names('seen')), ([], [edited]))
+
     def test_an_edit_changes_its_line_in_a_new_file(self):
         mine = self.thread('ann')
         first, second = self.message(mine, 'first'), self.message(mine, 'second')
