@@ -25,6 +25,7 @@
 #include "vfs/names_used.h"
 #include "vfs/node_table.h"
 #include "vfs/notifications.h"
+#include "vfs/own_renames.h"
 #include "vfs/sent_back.h"
 #include "vfs/shown_text.h"
 #include "vfs/spare_memory.h"
@@ -56,6 +57,7 @@ class Mount {
   Notifications& notifications() { return notifications_; }
   SentBack& sent_back() { return sent_back_; }
   NamesUsed& names_used() { return names_used_; }
+  OwnRenames& own_renames() { return own_renames_; }
   LateLinks& late_links() { return late_links_; }
   Metrics& metrics() { return metrics_; }
   ToldNames& told_names() { return told_names_; }
@@ -121,6 +123,7 @@ class Mount {
   Notifications notifications_;
   SentBack sent_back_;
   NamesUsed names_used_;
+  OwnRenames own_renames_;
   LateLinks late_links_{*this};
   ToldNames told_names_{*this};
   SpareMemory spare_memory_;

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <memory>
 
+#include "content/names.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/handles.h"
 #include "vfs/control/record_fields.h"
 #include "vfs/control/record_name.h"
+#include "vfs/control/request_journal.h"
 #include "vfs/control/request_sending.h"
 #include "vfs/control/requests.h"
 #include "vfs/mount.h"
@@ -75,6 +77,27 @@ Async<void> show(Mount& mount, OperationPtr op, ShownRecord shown, Record record
   mount.notifications().entry_changed(shown.directory, shown.name);
   PLAYFS_AWAIT_CHECK(until_kernel_knows(mount, op, shown.directory, "told of the record"));
   co_return Status();
+}
+
+/// What a change makes of the record's name.
+struct NameChange {
+  std::string from, to;
+  [[nodiscard]] bool is_any() const { return from != to; }
+};
+
+NameChange name_change_of(const std::string& collection, Record record, const JsonObject& changed) {
+  NameChange name{content::name_carried(collection, record), {}};
+  for (const auto& [field, value] : changed) record.fields.set(field, value);
+  name.to = content::name_carried(collection, record);
+  return name;
+}
+
+/// What waits to be sent to the thread is addressed to its new title, also by the next mount.
+Fetch readdress(Mount& mount, const std::string& thread, const NameChange& name) {
+  return on_disk(mount, [&mount, thread, name]() -> Status {
+    mount.journal().readdress(thread, name.from, name.to);
+    return {};
+  });
 }
 
 /// Refreshes the project's head, since `status` and by-name/ show its cached record.
@@ -153,7 +176,7 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
   // A change made through this open file may have renamed the record.
   if (const std::string called = name_in_path(*op, shown); !called.empty() && !own->record()) {
     const Addressed addressed{shown.collection, shown.id, called, path_by_id(shown)};
-    if (Status is_it = check_name(addressed, now); !is_it) {
+    if (Status is_it = check_name(mount, addressed, now); !is_it) {
       PLAYFS_AWAIT_CHECK(show(mount, op, shown, now));
       co_return fail(std::move(is_it).error());
     }
@@ -173,9 +196,13 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
     PLAYFS_AWAIT_CHECK(check_handle_is_free(mount, op, text_field(changed, "handle"), shown.id));
   if (shown.collection == "messages")
     PLAYFS_AWAIT_CHECK(check_parent(mount, op, text_field(changed, "parent"), text_field(now.fields, "thread")));
+  const NameChange name = name_change_of(shown.collection, now, changed);
+  if (name.is_any()) mount.own_renames().note(shown.collection, shown.id, name.from, name.to);
   auto patching = patch(mount, shown.collection, shown.id, changed, permit);
   Result<Record> answered = co_await patching;
   if (!answered) {
+    if (name.is_any() && !is_undecided(answered.error()))
+      mount.own_renames().forget(shown.collection, shown.id, name.from);
     if (traits_of(answered.error().code).reached != Reached::decision) {
       // These fields' values at the service are now unknown, so the next write sends them in any case.
       for (const auto& [name, value] : changed) before->fields.erase(name);
@@ -190,6 +217,7 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
   }
   const Record record = *std::move(answered);
   own->set(record);
+  if (name.is_any() && shown.collection == "threads") PLAYFS_AWAIT_CHECK(readdress(mount, shown.id, name));
   PLAYFS_AWAIT_CHECK(show(mount, op, shown, record));
   if (shown.collection == "projects") PLAYFS_AWAIT_CHECK(refresh_head(mount, shown.id));
   PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, shown.collection, "told of the list"));

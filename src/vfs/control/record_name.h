@@ -25,10 +25,12 @@ Addressed addressed_thread(const std::string& thread, const std::string& title);
 /// The record as the service has it now: what the mount shows may be as old as its `refresh`.
 Async<Record> current_record(Mount& mount, std::string collection, std::string id);
 
-/// Refuses `now`, the service's record, if it is not called so any more. `is_in_doubt`: an earlier attempt to send the
-/// same may have arrived.
-Status check_name(const Addressed& addressed, const Record& now, bool is_in_doubt = false);
-/// Asks the service for the record and checks that.
+/// Refuses `now`, the service's record, if it is not called so any more, unless this mount has renamed it, or knows a
+/// later version that is called so: replicas of a service may lag. `is_in_doubt`: an earlier attempt to send the same
+/// may have arrived.
+Status check_name(Mount& mount, const Addressed& addressed, const Record& now, bool is_in_doubt = false);
+/// Asks the service for the record and checks that. Asks again, for some seconds, if the service does not have the
+/// record, or an earlier version than is known here.
 void ask_name(Mount& mount, Addressed addressed, bool is_in_doubt, const CancelToken& cancel, Callback<void> done);
 
 }  // namespace playfs::vfs

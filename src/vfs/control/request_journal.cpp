@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 
 #include "base/log.h"
+#include "vfs/control/control_text.h"
 #include "vfs/control/journal_entry.h"
 #include "vfs/control/unsent_text.h"
 
@@ -126,7 +128,7 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
     // on: this writer's title is checked for this writer.
     std::string& title = repeated->steps.front().thread_title;
     if (!repeated->is_joined || !title.empty()) title = steps.front().thread_title;
-    PLAYFS_CHECK(record(*repeated));
+    PLAYFS_CHECK(write(*repeated));
     return std::move(*repeated);
   }
   if (repeated) end(*repeated);
@@ -139,7 +141,7 @@ Result<JournalledRequest> RequestJournal::begin(std::string path, std::vector<Re
     request.name = own_ + "." + in_order(order) + "-" + request.steps.front().key + std::string(kRequestSuffix);
     under_way_[request.name] = {};
   }
-  if (Status written = record(request); !written) {
+  if (Status written = write(request); !written) {
     end(request);
     return fail(std::move(written).error().while_doing("journal the request, which was not sent"));
   }
@@ -182,7 +184,46 @@ std::optional<JournalledRequest> RequestJournal::of_another_mount(const std::str
   return std::nullopt;
 }
 
-Status RequestJournal::record(const JournalledRequest& request) {
+const JournalledRequest* RequestJournal::unfinished(const std::string& name) const {
+  if (auto sent = resumed_.find(name); sent != resumed_.end()) return &sent->second;
+  const auto sent = under_way_.find(name);
+  return sent == under_way_.end() || sent->second.request.steps.empty() ? nullptr : &sent->second.request;
+}
+
+void RequestJournal::take_title(JournalledRequest& request) const {
+  if (const JournalledRequest* now = unfinished(request.name))
+    request.steps.front().thread_title = now->steps.front().thread_title;
+}
+
+Status RequestJournal::record(JournalledRequest request) {
+  {
+    MutexLock lock(mutex_);
+    take_title(request);
+  }
+  return write(request);
+}
+
+void RequestJournal::readdress(const std::string& thread, const std::string& from, const std::string& to) {
+  std::vector<JournalledRequest> waiting;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [name, under_way] : under_way_) {
+      const JournalledRequest* request = unfinished(name);
+      if (!request) continue;
+      const RequestStep& first = request->steps.front();
+      if (!first.thread_title.empty() && first.thread_title == from && text_field(first.body, "thread") == thread)
+        waiting.push_back(*request);
+    }
+  }
+  for (JournalledRequest& request : waiting) {
+    request.steps.front().thread_title = to;
+    if (!is_unfinished(request)) continue;
+    if (Status written = write(request); !written)
+      log_warning("a request is still addressed by the thread's old title: " + written.error().message);
+  }
+}
+
+Status RequestJournal::write(const JournalledRequest& request) {
   PLAYFS_CHECK(write_file_atomically(path_of(request.name), entry_text(request)));
   MutexLock lock(mutex_);
   if (!request.is_told) {
@@ -200,9 +241,10 @@ Status RequestJournal::keep_sending(JournalledRequest& request) {
   request.is_resumed = true;
   {
     MutexLock lock(mutex_);
+    take_title(request);
     resumed_.insert_or_assign(request.name, request);
   }
-  return record(request);
+  return write(request);
 }
 
 bool RequestJournal::is_sent_again(const JournalledRequest& request) const {
@@ -298,10 +340,11 @@ Status RequestJournal::keep_draft(const std::string& draft, const std::string& p
 bool RequestJournal::admit_saved(const std::string& draft, std::string_view text) {
   const std::vector<std::string> texts = unsent_texts(unsent_directory());
   MutexLock lock(mutex_);
-  std::erase_if(admitted_, [this](const auto& each) { return !is_in_use(each.first); });
+  for (auto each = admitted_.begin(); each != admitted_.end();)
+    each = is_in_use(each->first) ? std::next(each) : admitted_.erase(each);
   for (const std::string& path : texts) {
-    const bool is_taken = std::any_of(admitted_.begin(), admitted_.end(),
-                                      [&](const auto& each) { return each.second.path == path; });
+    const bool is_taken =
+        std::any_of(admitted_.begin(), admitted_.end(), [&](const auto& each) { return each.second.path == path; });
     if (is_taken || !is_saved_as(path, text)) continue;
     admitted_[draft] = {path, std::string(text)};
     return true;

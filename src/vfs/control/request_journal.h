@@ -90,8 +90,8 @@ class RequestJournal {
   [[nodiscard]] Result<JournalledRequest> begin(std::string path, std::vector<RequestStep> steps,
                                                 std::int64_t order = 0, const std::string& caller = {},
                                                 const std::string& draft = {}) PLAYFS_EXCLUDES(mutex_);
-  /// Journals the records made so far, `may_have_arrived` and `is_told`.
-  [[nodiscard]] Status record(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
+  /// Journals the records made so far, `may_have_arrived` and `is_told`. The title stays as the journal has it.
+  [[nodiscard]] Status record(JournalledRequest request) PLAYFS_EXCLUDES(mutex_);
   /// Marks that the mount sends it again, since its writer was told that it was accepted.
   [[nodiscard]] Status keep_sending(JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
   /// Whether the mount sends it again, here or for another writer of the same.
@@ -104,6 +104,8 @@ class RequestJournal {
   [[nodiscard]] bool may_have_arrived(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
   /// The title by which a request that the mount sends again is addressed by now: its writer may have repeated it.
   [[nodiscard]] std::string thread_title(const JournalledRequest& request) const PLAYFS_EXCLUDES(mutex_);
+  /// This mount has renamed the thread: what waits for it under its old title is addressed to the new one.
+  void readdress(const std::string& thread, const std::string& from, const std::string& to) PLAYFS_EXCLUDES(mutex_);
   /// Whether one that was left behind may be sent by itself. Those that may not are to be given up.
   [[nodiscard]] Status may_be_sent(const JournalledRequest& request) const;
   /// It has its outcome.
@@ -115,9 +117,9 @@ class RequestJournal {
 
   // Drafts: texts that are being written, and are no requests yet (draft.h).
   [[nodiscard]] std::string new_draft() { return random_.uuid(); }
-  /// Fails if there is no room to save it (text_room.h), unless it is a saved text, which is being sent; but each admits
-  /// one at a time, since equal texts are two. Nothing is removed to make room: each saved text is somebody's who was
-  /// told that it was accepted.
+  /// Fails if there is no room to save it (text_room.h), unless it is a saved text, which is being sent; but each
+  /// admits one at a time, since equal texts are two. Nothing is removed to make room: each saved text is somebody's
+  /// who was told that it was accepted.
   [[nodiscard]] Status keep_draft(const std::string& draft, const std::string& path, std::string_view text)
       PLAYFS_EXCLUDES(mutex_);
   void drop_draft(const std::string& draft) PLAYFS_EXCLUDES(mutex_);
@@ -139,6 +141,11 @@ class RequestJournal {
 
  private:
   [[nodiscard]] Status open() PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] Status write(const JournalledRequest& request) PLAYFS_EXCLUDES(mutex_);
+  /// Under way, or sent again by the mount; nullptr: it is neither.
+  [[nodiscard]] const JournalledRequest* unfinished(const std::string& name) const PLAYFS_REQUIRES(mutex_);
+  /// The thread may have been renamed here since its sender got it.
+  void take_title(JournalledRequest& request) const PLAYFS_REQUIRES(mutex_);
   [[nodiscard]] bool is_too_old(const JournalledRequest& request) const;
   /// Makes room by dropping the oldest request whose writer knows its outcome.
   [[nodiscard]] Status make_room() PLAYFS_EXCLUDES(mutex_);
@@ -179,7 +186,7 @@ class RequestJournal {
   std::map<std::string, UnderWay> under_way_ PLAYFS_GUARDED_BY(mutex_);         ///< by name
   std::map<std::string, JournalledRequest> told_ PLAYFS_GUARDED_BY(mutex_);     ///< by name
   std::map<std::string, JournalledRequest> resumed_ PLAYFS_GUARDED_BY(mutex_);  ///< by name
-  std::map<std::string, SavedText> admitted_ PLAYFS_GUARDED_BY(mutex_);  ///< by their drafts
+  std::map<std::string, SavedText> admitted_ PLAYFS_GUARDED_BY(mutex_);         ///< by their drafts
   struct Answered {
     JournalledRequest request;
     WallTime when;

@@ -97,8 +97,8 @@ void RequestJournal::take(const std::string& name, LeftBehind& left) {
 void RequestJournal::forget(const JournalledRequest& request, LeftBehind& left) {
   // Earlier versions counted plain text as told although nobody had read its outcome.
   if (request.is_of_earlier_version) {
-    Unsent unsent =
-        keep_unsent(directory_, request, {}, {ErrorCode::timed_out, "a request that was written a day ago had no answer"});
+    Unsent unsent = keep_unsent(directory_, request, {},
+                                {ErrorCode::timed_out, "a request that was written a day ago had no answer"});
     left.drafts.emplace_back(request.path, std::move(unsent.why));
     if (!unsent.is_kept) return;  // the next mount tries again
   }

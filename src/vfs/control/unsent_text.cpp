@@ -47,8 +47,8 @@ std::string sending(const std::string& kept, const std::string& control_file) {
 
 bool is_refused_here(const Error& why) { return why.code == ErrorCode::already_exists || why.code == ErrorCode::stale; }
 
-Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, const std::optional<SavedText>& saved,
-                   Error why) {
+Unsent keep_unsent(const std::string& directory, const JournalledRequest& request,
+                   const std::optional<SavedText>& saved, Error why) {
   const UnsentText unsent = unsent_of(request);
   const std::string text = wire::to_pretty_text(unsent.body);
   const auto path = write_unsent(directory, request.steps.front().key + ".json", text, saved);

@@ -21,8 +21,8 @@ struct Unsent {
 /// Writes the text, as JSON that its control file accepts, to a file of its own among the unsent texts of the journal
 /// in `directory`, 0600 and synced. Called again for the same request, it replaces the file. `saved`: by which it was
 /// admitted; while that is there, nothing is written.
-Unsent keep_unsent(const std::string& directory, const JournalledRequest& request, const std::optional<SavedText>& saved,
-                   Error why);
+Unsent keep_unsent(const std::string& directory, const JournalledRequest& request,
+                   const std::optional<SavedText>& saved, Error why);
 
 /// The same of a text that no request was made of, for `why`, as it was written to the control file at `path`. The file
 /// is `name`.txt.
