@@ -66,7 +66,10 @@ Attempt<LookupResult> ThreadsDirectory::child(const OperationPtr& op, const std:
   if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
   ListPtr list = mount().site().try_list("threads");
   if (!list || !ids_.contain(list, name)) PLAYFS_ATTEMPT_CHECK(part_here(mount(), op, "threads", name, text_of_record));
-  return directory<ThreadDirectory>(op, name, name);
+  PLAYFS_ATTEMPT(LookupResult thread, directory<ThreadDirectory>(op, name, name));
+  thread.entry_timeout = 0;  // each path through it tells whether it came by a link
+  mount().names_used().arrived(op->caller.pid, "threads", name);
+  return thread;
 }
 
 Async<RequestAnswer> ThreadsDirectory::start(OperationPtr op, std::string text) {
