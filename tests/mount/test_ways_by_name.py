@@ -93,14 +93,14 @@ class Directories(Ways):
                    'python3 -c "import os; to = os.path.basename(os.readlink(\'threads/by-title/TITLE\')); '
                    'open(f\'threads/{to}/reply\', \'w\').write(\'text\')"',
                    'python3 -c "import os; os.stat(\'threads/by-title/TITLE\'); '
-                   'open(\'threads/ID/thread.json\', \'w\').write(\'{\\"about\\": \\"text\\"}\')"; echo text > threads/ID/reply']
+                   'open(\'threads/ID/thread.json\', \'w\').write(\'{\\"kind\\": \\"collab\\"}\')"; echo text > threads/ID/reply']
         for script, thread, number in self.begin_with(scripts):
             with self.subTest(script):
                 stderr = self.run_in(script, f'Plans{number}', thread).stderr
                 self.eventually(lambda thread=thread: self.bodies(thread), f'it arrives; {stderr}')
                 self.assertEqual(self.bodies(thread), ['text'])
                 if 'thread.json' in script:
-                    self.assertEqual(self.api.get('threads', thread).get('about'), 'text', stderr)
+                    self.assertEqual(self.api.get('threads', thread)['kind'], 'collab', stderr)
 
 
 class OwnRenames(Ways):
