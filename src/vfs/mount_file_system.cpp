@@ -86,7 +86,7 @@ bool is_of_path_lookup(Counted counted) {
 OperationPtr operation(Mount& mount, Counted counted, const Caller& caller, std::vector<NodeId> nodes) {
   auto op = std::make_shared<Operation>(caller, locked_for(counted, std::move(nodes)), counted == Counted::lookup,
                                         mount.request_limit(), mount.sent_back().left(caller.pid));
-  op->named = mount.names_used().of(caller.pid, counted == Counted::lookup);
+  op->named = mount.names_used().of(caller.pid);
   if (op->named && !is_of_path_lookup(counted)) mount.names_used().forget(caller.pid);
   return op;
 }

@@ -38,12 +38,7 @@ Attempt<LookupResult> RootDirectory::child(const OperationPtr& op, const std::st
   if (name == "README.md") return snapshot(op, name, std::string(kGuide), mount().started(), kEndless);
   if (name == kOwnDirectory) return directory<OwnDirectory>(op, name);
   if (name == "projects") return directory<ProjectsDirectory>(op, name);
-  if (name == "threads") {
-    mount().names_used().begins(op->caller.pid);
-    PLAYFS_ATTEMPT(LookupResult threads, directory<ThreadsDirectory>(op, name));
-    threads.entry_timeout = 0;  // each path tells that it begins
-    return threads;
-  }
+  if (name == "threads") return directory<ThreadsDirectory>(op, name);
   if (name == "agents") return directory<CollectionDirectory>(op, name, agents_view());
   if (name == "mail") return directory<CollectionDirectory>(op, name, mail_view());
   if (name == "maildir") return directory<MaildirsDirectory>(op, name);

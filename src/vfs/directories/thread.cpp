@@ -32,7 +32,6 @@ const Form& reply_form() {
   return reply;
 }
 
-constexpr const char* kEntered = "entered";
 constexpr const char* kForPeople = "messages.md";
 constexpr const char* kMbox = "thread.mbox";
 /// Messages that are appended together.
@@ -77,8 +76,6 @@ Attempt<ListedNames> ThreadDirectory::names(const OperationPtr&) {
 }
 
 Attempt<LookupResult> ThreadDirectory::child(const OperationPtr& op, const std::string& name) {
-  if (!op->noted(kEntered)) mount().names_used().entered(op->caller.pid, thread_);
-  op->note(kEntered);
   if (name == "messages") return directory<MessagesDirectory>(op, name, thread_);
   if (name == "reply") {
     return request_file(

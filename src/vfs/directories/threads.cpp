@@ -64,14 +64,9 @@ Attempt<LookupResult> ThreadsDirectory::child(const OperationPtr& op, const std:
   }
   if (name == "by-kind") return directory<ByKindDirectory>(op, name);
   if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
-  // The kernel asks on each path, so what it knows already is not asked for again.
   ListPtr list = mount().site().try_list("threads");
-  const bool is_known = (list && ids_.contain(list, name)) || directory_in_use(name);
-  if (!is_known) PLAYFS_ATTEMPT_CHECK(part_here(mount(), op, "threads", name, text_of_record));
-  PLAYFS_ATTEMPT(LookupResult thread, directory<ThreadDirectory>(op, name, name));
-  thread.entry_timeout = 0;  // each path through it tells whether it came by a link
-  mount().names_used().arrived(op->caller.pid, "threads", name);
-  return thread;
+  if (!list || !ids_.contain(list, name)) PLAYFS_ATTEMPT_CHECK(part_here(mount(), op, "threads", name, text_of_record));
+  return directory<ThreadDirectory>(op, name, name);
 }
 
 Async<RequestAnswer> ThreadsDirectory::start(OperationPtr op, std::string text) {
