@@ -5,13 +5,13 @@ namespace playfs::vfs {
 void OwnRenames::note(const std::string& collection, const std::string& id, const std::string& from,
                       const std::string& to) {
   MutexLock lock(mutex_);
-  if (to_.size() >= kMost) to_.clear();
-  to_[{collection, id, from}] = to;
+  if (renames_.size() >= kMost) renames_.clear();
+  renames_[{collection, id, from}] = {to, std::chrono::steady_clock::now()};
 }
 
 void OwnRenames::forget(const std::string& collection, const std::string& id, const std::string& from) {
   MutexLock lock(mutex_);
-  to_.erase({collection, id, from});
+  renames_.erase({collection, id, from});
 }
 
 bool OwnRenames::lead(const std::string& collection, const std::string& id, const std::string& before,
@@ -19,9 +19,9 @@ bool OwnRenames::lead(const std::string& collection, const std::string& id, cons
   MutexLock lock(mutex_);
   std::string name = before;
   for (int step = 0; step < kMostSteps && name != now; ++step) {
-    const auto next = to_.find({collection, id, name});
-    if (next == to_.end()) return false;
-    name = next->second;
+    const auto next = renames_.find({collection, id, name});
+    if (next == renames_.end() || std::chrono::steady_clock::now() > next->second.noted + kLately) return false;
+    name = next->second.to;
   }
   return name == now;
 }

@@ -1,7 +1,8 @@
-// Which records this mount has renamed: what its programs have addressed by the old name still means the same record.
-// Thread-safe; its lock is a leaf.
+// Which records this mount has renamed lately: what its programs have just addressed by the old name still means the
+// same record. Later the old name may be somebody else's doing. Thread-safe; its lock is a leaf.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -13,12 +14,13 @@ namespace playfs::vfs {
 
 class OwnRenames {
  public:
-  /// Call before the service is asked for it, since others may see the new name before the answer is here.
+  /// Call before the service is asked for it, since others may see the new name before the answer is here; and again
+  /// when it has answered.
   void note(const std::string& collection, const std::string& id, const std::string& from, const std::string& to)
       PLAYFS_EXCLUDES(mutex_);
   /// The service has refused it.
   void forget(const std::string& collection, const std::string& id, const std::string& from) PLAYFS_EXCLUDES(mutex_);
-  /// Whether `now` is what this mount has made of the record's name `before`, in one step or several.
+  /// Whether `now` is what this mount has lately made of the record's name `before`, in one step or several.
   [[nodiscard]] bool lead(const std::string& collection, const std::string& id, const std::string& before,
                           const std::string& now) const PLAYFS_EXCLUDES(mutex_);
 
@@ -28,9 +30,16 @@ class OwnRenames {
   static constexpr std::size_t kMost = 10'000;
   /// Of one record, from name to name.
   static constexpr int kMostSteps = 100;
+  /// Longer than a name that was looked up is remembered (names_used.h). What waits for longer is readdressed.
+  static constexpr std::chrono::seconds kLately{60};
+
+  struct Rename {
+    std::string to;
+    std::chrono::steady_clock::time_point noted;
+  };
 
   mutable Mutex mutex_;
-  std::map<Name, std::string> to_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<Name, Rename> renames_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace playfs::vfs

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Ways to a thread, by its title or its id, and what is written there after somebody has renamed it: another client, the
-writer itself, or a replica that lags and shows how the thread was called before."""
+"""What is written to a thread by its title after somebody has renamed it: another client, the writer itself, or a replica
+that lags and shows how the thread was called before."""
 import errno
 import json
 import os
@@ -46,61 +46,6 @@ class Ways(fixture.Fixture):
         for word, means in (('TITLE', title), ('COPY', f'cp {self.home}/text'), ('TOP', str(self.top)), ('ID', thread)):
             script = script.replace(word, means)
         return self.command('bash', '-c', f'cd "$0"; {script}', self.top, check=False)
-
-
-class Directories(Ways):
-    def begin_with(self, scripts):
-        """A thread for each script, which somebody renames once its title is known here."""
-        threads = [self.thread(f'Plans{number}') for number in range(len(scripts))]
-        self.begin()
-        for number, thread in enumerate(threads):
-            os.readlink(self.by_title / f'Plans{number}')
-            self.rename(thread, f'Secrets{number}')
-        return zip(scripts, threads, range(len(scripts)), strict=True)
-
-    def test_every_write_is_checked_in_a_directory_that_was_reached_by_a_title(self):
-        python = 'import os, threading; os.chdir("threads/by-title/TITLE"); write = lambda: open("reply", "w").write("x")'
-        texts = {'cd threads/by-title/TITLE; for i in 1 2 3; do echo $i > reply; done': 3,
-                 'cd threads/by-title/TITLE; for i in 1 2; do echo "{\\"body\\": \\"$i\\"}" > reply; done': 2,
-                 'cd threads/by-title/TITLE; echo * > /dev/null; COPY reply; COPY reply': 2,
-                 'cd threads/by-title/TITLE; read line < thread.json; (echo x > reply); echo x | tee reply': 2,
-                 'cd threads/by-title/TITLE; [ -e TOP/threads/ID/reply ]; echo x > reply': 1,
-                 'cd threads/by-title/TITLE; COPY TOP/agents/new; sleep 11; echo x > reply': 1,
-                 'cd threads/ID; cd TOP/threads/by-title/TITLE; COPY reply; COPY reply': 2,
-                 f"python3 -c '{python}; write(); write()'": 2,
-                 f"python3 -c '{python}; t = threading.Thread(target=write); t.start(); t.join(); write()'": 2}
-        refused = 0
-        for script, thread, number in self.begin_with(list(texts)):
-            with self.subTest(script):
-                self.run_in(script, f'Plans{number}', thread)
-                refused += texts[script]
-                self.eventually(lambda: len(self.errors()) >= refused, 'they are refused')
-                self.assertEqual((len(self.errors()), self.bodies(thread)), (refused, []))
-
-    def test_what_is_written_by_an_id_is_never_refused(self):
-        scripts = ['cd threads/by-title/TITLE; COPY TOP/threads/ID/reply', 'echo text > threads/ID/reply',
-                   'cd threads/by-title/TITLE; echo text > TOP/threads/ID/reply',
-                   'cd threads/by-title/TITLE; COPY reply; COPY TOP/threads/ID/reply',
-                   'cd "$(readlink -f threads/by-title/TITLE)"; COPY reply',
-                   'cd threads/by-title/TITLE; cd TOP/threads/ID; COPY reply',
-                   'cd threads/by-title/TITLE; cd TOP/threads/ID; echo text > reply',
-                   'cd threads/by-title/TITLE; (cd TOP/threads/ID; COPY reply)',
-                   'cd threads/by-title/TITLE; cd ..; cd TOP; echo text > threads/ID/reply',
-                   'cd -P threads/by-title/TITLE; COPY ../../threads/ID/reply',
-                   '[ -e threads/by-title/TITLE ] && echo text > threads/ID/reply',
-                   'python3 -c "import pathlib; path = pathlib.Path(\'threads/by-title/TITLE\').resolve(); '
-                   '(path / \'reply\').write_text(\'text\')"',
-                   'python3 -c "import os; to = os.path.basename(os.readlink(\'threads/by-title/TITLE\')); '
-                   'open(f\'threads/{to}/reply\', \'w\').write(\'text\')"',
-                   'python3 -c "import os; os.stat(\'threads/by-title/TITLE\'); '
-                   'open(\'threads/ID/thread.json\', \'w\').write(\'{\\"kind\\": \\"collab\\"}\')"; echo text > threads/ID/reply']
-        for script, thread, number in self.begin_with(scripts):
-            with self.subTest(script):
-                stderr = self.run_in(script, f'Plans{number}', thread).stderr
-                self.eventually(lambda thread=thread: self.bodies(thread), f'it arrives; {stderr}')
-                self.assertEqual(self.bodies(thread), ['text'])
-                if 'thread.json' in script:
-                    self.assertEqual(self.api.get('threads', thread)['kind'], 'collab', stderr)
 
 
 class OwnRenames(Ways):

@@ -217,6 +217,7 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
   }
   const Record record = *std::move(answered);
   own->set(record);
+  if (name.is_any()) mount.own_renames().note(shown.collection, shown.id, name.from, name.to);
   if (name.is_any() && shown.collection == "threads") PLAYFS_AWAIT_CHECK(readdress(mount, shown.id, name));
   PLAYFS_AWAIT_CHECK(show(mount, op, shown, record));
   if (shown.collection == "projects") PLAYFS_AWAIT_CHECK(refresh_head(mount, shown.id));
