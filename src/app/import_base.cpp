@@ -33,6 +33,12 @@ bool holds(runtime::ClientStack& stack, const RevisionTreePtr& revision, const R
   return false;
 }
 
+/// Earlier versions gave exports no id.
+std::string export_id_of(const std::optional<TreeOrigin>& mark) {
+  if (!mark) return "";
+  return mark->export_id.empty() ? mark->site + " " + mark->project.text() : mark->export_id;
+}
+
 }  // namespace
 
 Result<ImportOrigin> ImportOrigin::open(runtime::ClientStack& stack, const ProjectId& project,
@@ -40,18 +46,20 @@ Result<ImportOrigin> ImportOrigin::open(runtime::ClientStack& stack, const Proje
   ImportOrigin origin;
   const runtime::Source& source = stack.source();
   origin.directory_ = directory;
-  origin.here_ = {source.text, source.base_path, project, {}};
-  const bool is_from_here = mark && mark->site == source.text && mark->project == project;
-  origin.is_marked_ = is_from_here || (mark && mark->extent != Extent::whole);
+  origin.here_ = {source.text, source.base_path, project, {}, Extent::whole, export_id_of(mark)};
+  origin.is_marked_ = mark && mark->site == source.text && mark->project == project;
   PLAYFS_TRY(std::string state, stack.state_directory());
   state += "/imported";
   PLAYFS_CHECK(make_private_directory(state));
   origin.remembered_ = state + "/" + runtime::as_component(project.text() + "\n" + directory) + ".json";
   if (origin.is_marked_) {
-    if (is_from_here) origin.origin_ = mark;
+    origin.origin_ = mark;
   } else {
-    PLAYFS_TRY(origin.origin_, read_origin(origin.remembered_));
+    PLAYFS_TRY(auto remembered, read_origin(origin.remembered_));
+    // Otherwise an export has replaced what was imported then.
+    if (remembered && remembered->export_id == origin.here_.export_id) origin.origin_ = std::move(remembered);
   }
+  origin.lacks_files_ = mark && mark->extent == Extent::lacks_files && (origin.is_marked_ || !origin.origin_);
   return origin;
 }
 

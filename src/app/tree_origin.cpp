@@ -46,6 +46,7 @@ Result<TreeOrigin> parse(const std::string& text) {
   TreeOrigin origin{text_of(*fields, "site"), text_of(*fields, "base_path"), ProjectId(text_of(*fields, "project")),
                     RevisionId(text_of(*fields, "revision"))};
   const std::string extent = text_of(*fields, "extent");
+  origin.export_id = text_of(*fields, "export");
   if (!extent.empty()) origin.extent = extent == kLacksFiles ? Extent::lacks_files : Extent::unfinished;
   if (origin.site.empty() || origin.project.empty()) return fail(ErrorCode::corrupt, "site or project is missing");
   return origin;
@@ -72,9 +73,28 @@ Result<std::optional<TreeOrigin>> read_in(const std::string& directory, const ch
   return parsed(own_file(within.get(), file), folder + "/" + file);
 }
 
+/// Fails unless nothing is at `path`, where a mark that counts was not found.
+Status check_no_mark(const std::string& path) {
+  struct stat attributes {};
+  if (lstat(path.c_str(), &attributes) == 0)
+    return fail(ErrorCode::permission_denied,
+                path + (S_ISREG(attributes.st_mode) ? " belongs to another user" : " is not a plain file of yours"));
+  if (errno == ENOENT || errno == ENOTDIR) return {};
+  return fail(error_from_errno(errno, "stat " + path));
+}
+
 }  // namespace
 
-Result<std::optional<TreeOrigin>> read_mark(const std::string& directory) { return read_in(directory, kMarkFile); }
+Result<std::optional<TreeOrigin>> read_mark(const std::string& directory) {
+  const std::string folder = directory + "/" + kMarkFolder;
+  struct stat attributes {};
+  if (lstat(folder.c_str(), &attributes) == 0 && S_ISLNK(attributes.st_mode))
+    return fail(ErrorCode::permission_denied, folder + " is a link");
+  PLAYFS_TRY(auto mark, read_in(directory, kMarkFile));
+  for (const char* file : {kMarkFile, kCloneFile})
+    if (!mark) PLAYFS_CHECK(check_no_mark(folder + "/" + file));
+  return mark;
+}
 
 Result<std::optional<TreeOrigin>> read_clone_mark(const std::string& directory) {
   return read_in(directory, kCloneFile);
@@ -118,6 +138,7 @@ Status write_origin(const std::string& path, const TreeOrigin& origin) {
                     {"base_path", origin.base_path},
                     {"project", origin.project.text()},
                     {"revision", origin.revision.text()}};
+  if (!origin.export_id.empty()) fields.append("export", origin.export_id);
   if (!is_whole) fields.append("extent", origin.extent == Extent::lacks_files ? kLacksFiles : kUnfinished);
   return write_file_atomically(path, wire::to_text(Json(std::move(fields))) + "\n", 0644);
 }

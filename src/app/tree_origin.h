@@ -32,9 +32,13 @@ struct TreeOrigin {
   ProjectId project;
   RevisionId revision;
   Extent extent = Extent::whole;
+  /// Of the export that made the directory, the same as long as the mark is there. In a separate file: of the mark that
+  /// was in the directory then.
+  std::string export_id = {};
 };
 
-/// The mark in `directory`; nullopt if there is none, or if it is another user's.
+/// The mark in `directory`. One that does not count, or cannot be read, is an error rather than none: it may say that
+/// files are missing. So is such a mark of a clone.
 Result<std::optional<TreeOrigin>> read_mark(const std::string& directory);
 /// The mark of a clone, `.playfs/clone.json`: `directory` is its root. `revision` is the one that it was made from.
 Result<std::optional<TreeOrigin>> read_clone_mark(const std::string& directory);

@@ -112,6 +112,7 @@ Result<ExitCode> export_revision(CommandContext& context, const ExportArguments&
   PLAYFS_TRY(UniqueFd directory, open_target(path));
   const runtime::Source& source = stack->source();
   TreeOrigin origin{source.text, source.base_path, revision->revision.project, revision->revision.id};
+  origin.export_id = stack->random().uuid();
   // First: if this process is killed, what is missing must not look deleted.
   origin.extent = Extent::unfinished;
   PLAYFS_CHECK(write_mark(path, origin));

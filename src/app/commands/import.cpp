@@ -5,6 +5,7 @@
 // other local state, one for each directory and project: repeating an interrupted import with --project resumes it.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -66,6 +67,17 @@ std::string export_elsewhere(const std::string& site, const RevisionId& revision
          "   and import that, with your changes";
 }
 
+/// What a mark that cannot be trusted allows does not count, but it may say that files are missing.
+Result<std::optional<TreeOrigin>> mark_of(const CommandContext& context, const ImportArguments& arguments,
+                                          const std::string& directory) {
+  auto mark = read_mark(directory);
+  if (mark) return mark;
+  Error error = mark.error().while_doing("cannot tell which revision " + directory + " was made from");
+  error.hint = context.next_command({{"export"}, {arguments.project.value_or("REVISION"), "OTHER"}}) +
+               "   and import that, with your changes";
+  return fail(std::move(error));
+}
+
 /// One import in progress.
 class Import {
  public:
@@ -83,10 +95,10 @@ class Import {
     PLAYFS_CHECK(open());
     if (!base_.beside.empty() && stage_->is_clean()) PLAYFS_CHECK(take_in_beside());
     auto earlier = finish_earlier();
-    PLAYFS_CHECK(check_it_is_there(directory));
     PLAYFS_TRY(skipped, make_stage_look_like(*stage_, directory));
     // Ignore rules that stay as published apply too, so they must be in the cache.
     for (const FileRef& rules : stage_->rules_needed()) PLAYFS_CHECK(blob_of(stack_, rules));
+    PLAYFS_CHECK(check_something_is_left(directory));
     if (base_.lacks_files) PLAYFS_CHECK(check_nothing_is_deleted(directory));
     if (!base_.known) PLAYFS_CHECK(check_nothing_is_undone(directory));
     PLAYFS_TRY(ignored, stage_->unpublished());
@@ -114,8 +126,11 @@ class Import {
  private:
   [[nodiscard]] std::string purpose_path() const { return stage_directory_ + "/purpose"; }
   [[nodiscard]] std::string purpose() const {
-    return base_.revision.text() + " " + base_.beside.text() + (base_.known ? "\n" : " ?\n");
+    return base_.revision.text() + " " + base_.beside.text() + purpose_end();
   }
+  /// Of an import whose base is known, of the directory as the same export made it.
+  [[nodiscard]] std::string known_end() const { return "\n" + base_.export_id + "\n"; }
+  [[nodiscard]] std::string purpose_end() const { return base_.known ? known_end() : "\n" + base_.export_id + " ?\n"; }
 
   /// Resumes an interrupted import if it was the same one; otherwise finishes or drops it.
   Status take_up_or_clear() {
@@ -124,7 +139,7 @@ class Import {
     if (begun) {
       auto was_for = read_file(purpose_path(), 1 << 16);
       // An interrupted import of the directory may reveal its base if nothing else does.
-      if (!base_.known && was_for && !was_for->ends_with("?\n")) base_.known = true;
+      if (!base_.known && was_for && was_for->ends_with(known_end())) base_.known = true;
       else if (!was_for || *was_for != purpose()) PLAYFS_CHECK(finish_and_drop());
     }
     PLAYFS_TRY(begun, stage::Stage::recorded_base(stage_directory_));
@@ -206,18 +221,27 @@ class Import {
     return **last;
   }
 
-  /// An unmounted mount point looks like an empty directory: importing it must not delete every file. An export that
-  /// was killed at once has only made the folder of its mark.
-  Status check_it_is_there(const std::string& directory) {
+  /// An unmounted mount point looks like an empty directory, or holds a `lost+found`: importing it must not delete
+  /// every file. An export that was killed at once has only made the folder of its mark.
+  Status check_something_is_left(const std::string& directory) {
     auto tree = stage_->base();
-    if (!tree || tree->tree.manifest().files.empty()) return {};
-    std::error_code error;
-    for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
-      if (at->path().filename() != kMarkFolder) return {};
-    if (error) return {};  // taking up its files will tell
+    const std::size_t published = tree ? tree->tree.manifest().files.size() : 0;
+    PLAYFS_TRY(auto changes, stage_->changes());
+    const auto deleted = std::count_if(changes.begin(), changes.end(), [&](const stage::Change& change) {
+      return change.kind == stage::ChangeKind::deleted && tree && tree->tree.file_at(change.path);
+    });
+    const bool is_any_added = std::any_of(changes.begin(), changes.end(), [](const stage::Change& change) {
+      return change.kind == stage::ChangeKind::added;
+    });
+    if (published == 0 || is_any_added || static_cast<std::size_t>(deleted) < published) return {};
+    remove_stage_unless_publishing();
     return fail(
-        ErrorCode::invalid_argument, directory + " is empty: importing it would delete every file",
+        ErrorCode::invalid_argument, directory + " is empty of files to publish: importing it would delete every file",
         "mount it, if it is a mount point; to delete every file, remove them in the project's work tree and commit");
+  }
+
+  void remove_stage_unless_publishing() {
+    if (auto pending = stage_->pending(); pending && !*pending) forget();
   }
 
   /// What the import would delete, and if `also_changes` what it would change; "" for nothing, else the stage is
@@ -233,7 +257,7 @@ class Import {
       if (++count <= kMostNamed) named += (named.empty() ? "" : ", ") + std::string(kind) + safe(change.path);
     }
     if (count > kMostNamed) named += " and " + std::to_string(count - kMostNamed) + " more";
-    if (auto pending = stage_->pending(); count > 0 && pending && !*pending) forget();
+    if (count > 0) remove_stage_unless_publishing();
     return named;
   }
 
@@ -310,7 +334,7 @@ Result<ExitCode> import(CommandContext& context, const ImportArguments& argument
   if (clone)
     return fail(ErrorCode::invalid_argument, directory + " is a clone, which is committed rather than imported",
                 "cd " + shell_word(directory) + "; playfs commit -m MESSAGE");
-  PLAYFS_TRY(auto mark, read_mark(directory));
+  PLAYFS_TRY(auto mark, mark_of(context, arguments, directory));
   if (mark && mark->extent == Extent::unfinished)
     return fail(ErrorCode::invalid_argument,
                 directory + " is an export that has not finished: its files may be missing or cut short",
@@ -319,7 +343,8 @@ Result<ExitCode> import(CommandContext& context, const ImportArguments& argument
   PLAYFS_TRY(ImportTarget target, target_of(context, *stack, arguments, directory));
   PLAYFS_TRY(auto origin, ImportOrigin::open(*stack, target.id, directory, mark));
   PLAYFS_TRY(ImportBase base, base_of_import(context, *stack, target.id, target.head, origin.origin(), arguments.base));
-  base.lacks_files = mark && mark->extent == Extent::lacks_files;
+  base.lacks_files = origin.lacks_files();
+  base.export_id = origin.export_id();
   PLAYFS_TRY(std::string state, stack->state_directory());
   Import import(context, *stack, arguments, target, base,
                 state + "/imports/" + runtime::as_component(target.id.text() + "\n" + directory));
