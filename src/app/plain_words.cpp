@@ -12,29 +12,40 @@ constexpr char kMark = '\1';
 /// Words that begin with a mark get a second one, so that taking one away is always right.
 constexpr std::string_view kMarkedBefore("[{%+\1");
 
-void mark_at(std::string& word, std::size_t at) {
-  if (at < word.size() && kMarkedBefore.find(word[at]) != std::string_view::npos) word.insert(at, 1, kMark);
+/// Where the value begins in a word of the form `--option=value` or `-ovalue`; 0 in any other. Such a value may have
+/// this form too, or the word may itself be a value: both lead to the same place, so that every mark is found again.
+std::size_t value_in(std::string_view word) {
+  for (std::size_t at = 0;;) {
+    const std::string_view rest = word.substr(at);
+    const bool is_long = rest.starts_with("--");
+    const std::size_t equals = is_long ? rest.find('=') : 1;
+    if (!rest.starts_with('-') || equals >= rest.size()) return at;
+    at += equals + 1;
+  }
 }
 
-std::string without_first_mark(std::string word) {
-  if (word.starts_with(kMark)) word.erase(0, 1);
+void mark(std::string& word) {
+  const std::size_t at = value_in(word);
+  // CLI11 would take the next word for a value that is empty.
+  const bool is_empty_value = at > 0 && at == word.size() && word[at - 1] == '=';
+  if (is_empty_value || (at < word.size() && kMarkedBefore.find(word[at]) != std::string_view::npos))
+    word.insert(at, 1, kMark);
+}
+
+std::string without_mark(std::string word) {
+  if (const std::size_t at = value_in(word); at < word.size() && word[at] == kMark) word.erase(at, 1);
   return word;
 }
 
 }  // namespace
 
 std::vector<std::string> mark_plain_words(std::vector<std::string> words) {
-  bool has_options = true;
-  for (std::string& word : words) {
-    if (word == "--") has_options = false;
-    const std::size_t equals = has_options && word.starts_with("--") ? word.find('=') : std::string::npos;
-    mark_at(word, equals == std::string::npos ? 0 : equals + 1);
-  }
+  for (std::string& word : words) mark(word);
   return words;
 }
 
 void take_plain_words(CLI::App& command) {
-  for (CLI::Option* option : command.get_options()) option->transform(without_first_mark);
+  for (CLI::Option* option : command.get_options()) option->transform(without_mark);
   for (CLI::App* each : command.get_subcommands({})) take_plain_words(*each);
 }
 

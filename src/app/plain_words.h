@@ -1,5 +1,6 @@
 // Words of the command line that CLI11 would not take as they are: `[a,b]` for a list, `{}` for an empty one, `%%` for
-// the end of one, and `++` for the end of a command. They may be the names of files, so they go past it with a mark.
+// the end of one, `++` for the end of a command, and an empty value in `--option=`. They may be the names of files, so
+// they go past it with a mark.
 // Pure.
 #pragma once
 
@@ -10,7 +11,7 @@
 
 namespace playfs::app {
 
-/// Marks such words, and such values in words of the form `--option=value` that stand before `--`.
+/// Marks such words, and such values in words of the form `--option=value` or `-ovalue`.
 std::vector<std::string> mark_plain_words(std::vector<std::string> words);
 
 /// Makes every option and operand of `command` and its subcommands take marked words without the mark. Call it once,

@@ -39,6 +39,17 @@ class Words(Case):
                     done = self.playfs('post', thread, '-m', 'm', '--dry-run', '--json', *words, *self.site)
                     self.assertEqual(json.loads(done.stdout)['body']['links'], [value])
 
+    def test_values_in_the_word_of_their_option(self):
+        thread = self.api.create('threads', title='t', agent='eve', kind='help')['id']
+        for value in '\1x', '[x]', '{}', '--a=[b]', '--a=\1b', '--a=', '-x[y]', '-x\1':
+            for words in ('-m' + value,), ('-m', value), ('--message=' + value,):
+                with self.subTest(words):
+                    done = self.playfs('post', thread, '--dry-run', '--json', *words, *self.site)
+                    self.assertEqual(json.loads(done.stdout)['body']['body'], value)
+        # An empty one is empty, and not the next word.
+        done = self.playfs('post', thread, '-m', 'm', '--dry-run', '--json', '--link=', '--site=' + self.api.origin)
+        self.assertEqual(json.loads(done.stdout)['body']['links'], [''])
+
     def test_a_mistake_is_told_as_it_was_typed(self):
         done = self.playfs('update', '.', '[x]', check=False)
         self.assertEqual(done.returncode, USAGE, done.stdout)
@@ -49,8 +60,8 @@ class Words(Case):
 @fixture.needs_fuse
 class InARun(Case):
     def test_the_words_of_a_command(self):
-        words = ['[ -d . ]', '{}', '++', '--opt=[x]', '--', '\1', '-o[x]']
-        done = self.playfs('run', *self.site, 'words', '--', 'sh', '-c', '[ $# = 7 ] && printf "%s\\n" "$@"', '-', *words)
+        words = ['[ -d . ]', '{}', '++', '--opt=[x]', '--opt=\1', '--opt=', '--', '\1', '-o[x]']
+        done = self.playfs('run', *self.site, 'words', '--', 'sh', '-c', '[ $# = 9 ] && printf "%s\\n" "$@"', '-', *words)
         self.assertEqual(done.stdout.splitlines(), words)
         self.playfs('run', *self.site, 'words', '--', 'sh', '-c', '[ -d . ]')
 
