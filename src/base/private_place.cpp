@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/shell.h"
 
 namespace playfs {
 
@@ -35,13 +36,21 @@ Result<Pinned> pin(const std::string& path) {
 }
 
 Status take_from_others(const Pinned& pinned, const std::string& path, unsigned now) {
-  // fchmod() takes no such descriptor.
-  if (chmod(("/proc/self/fd/" + std::to_string(pinned.fd.get())).c_str(), now) == 0) {
+  // fchmod() takes no such descriptor. /proc may be missing, but for a file there is nothing else.
+  const bool is_directory = S_ISDIR(pinned.attributes.st_mode);
+  if ((is_directory && fchmodat(pinned.fd.get(), ".", now, 0) == 0) ||
+      chmod(("/proc/self/fd/" + std::to_string(pinned.fd.get())).c_str(), now) == 0) {
     log_warning(fmt::format("others could write to {}: its mode was {:o} and is {:o} now", path, pinned.mode(), now));
     return {};
   }
-  if (errno == EROFS) return {};  // then nobody writes
-  return fail(error_from_errno(errno, fmt::format("others can write to {} (mode {:o}): chmod", path, pinned.mode())));
+  const int problem = errno;
+  if (problem == EROFS) return {};  // then nobody writes
+  const std::string what = fmt::format("others can write to {} (mode {:o})", path, pinned.mode());
+  Error error = problem == ENOENT
+                    ? Error{ErrorCode::permission_denied, what + ", and without /proc this cannot be changed"}
+                    : error_from_errno(problem, what + ": chmod");
+  error.hint = "chmod go-w " + shell_word(path);
+  return fail(std::move(error));
 }
 
 /// A user may keep the state directory on another disk: where a link of this user leads, else the path itself.

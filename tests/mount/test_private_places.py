@@ -48,6 +48,26 @@ class PrivatePlaces(fixture.Fixture):
         self.assertEqual(database.stat().st_mode & 0o777, 0o600)
         self.assertNotIn('others could write', self.run_mount().stderr)
 
+    @unittest.skipUnless(os.geteuid() == 0, 'needs a mount namespace')
+    def test_it_is_made_private_without_proc_too(self):
+        """A directory is; for a file, which must not be opened for it, the error says what to do."""
+        def listed():
+            return self.command('unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh',
+                                self.playfs_path, 'ls', '--site', f'local:{store}', who='eve', check=False)
+
+        store = self.home / 'store'
+        self.playfs('init', 'x', '--site', f'local:{store}', who='eve')
+        store.chmod(0o777)
+        done = listed()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(store.stat().st_mode & 0o777, 0o700)
+        database = next(store.glob('*.db'))
+        database.chmod(0o666)
+        done = listed()
+        self.assertEqual(done.returncode, DENIED, done.stderr)
+        self.assertIn('without /proc', done.stderr)
+        self.assertIn(f'chmod go-w {database}', done.stderr)
+
     @unittest.skipUnless(os.geteuid() == 0, 'only root may give files away')
     def test_what_belongs_to_another_user_is_not_used(self):
         self.run_mount()
