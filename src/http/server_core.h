@@ -148,6 +148,7 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void read_more();
   void after_header();
   void after_bad_header(error_code error);
+  void after_bad_bytes(error_code error);
   void offer_to_continue();
   void read_body();
   void after_body(error_code error);

@@ -172,6 +172,11 @@ void Server::Core::Session::after_bad_header(error_code error) {
   if (error == bh::error::body_limit)
     return refuse(413, "record_too_large", "the body is larger than any record; split content into chunks");
   if (error == beast::error::timeout) return refuse(408, "timeout", "the request's header did not arrive in time");
+  after_bad_bytes(error);
+}
+
+/// Of the parser, or of the connection.
+void Server::Core::Session::after_bad_bytes(error_code error) {
   if (error.category() == boost::system::system_category() || error == asio::error::eof) return hang_up();
   refuse(400, "invalid_request", "not an HTTP request: " + error.message());
 }
@@ -196,9 +201,11 @@ void Server::Core::Session::after_body(error_code error) {
   if (error == bh::error::buffer_overflow)
     return refuse(431, "header_too_large", "a chunk's extensions or the trailers are too large");
   if (error == beast::error::timeout) return refuse(408, "timeout", "the request's body did not arrive in time");
-  if (error) return hang_up();
+  if (error) return after_bad_bytes(error);
 
   auto& message = parser_->get();
+  if (message.version() >= 11 && message.count(bh::field::host) == 0)
+    return refuse(400, "invalid_request", "not an HTTP request: no Host");
   // The checks of who may ask read one of each; a second one could be what a proxy or a browser goes by.
   for (const auto once : {bh::field::host, bh::field::origin})
     if (message.count(once) > 1)

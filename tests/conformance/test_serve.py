@@ -432,6 +432,24 @@ class Operation(ServeTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn('a pipe that nobody reads', done.stderr)
 
+    def test_what_is_no_http_is_answered_and_ends_the_connection(self):
+        server = Server(self, '--limits', 'off')
+        chunked = b'POST /.site/data/agents HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n'
+        after = b'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'
+        for wrong in b'GET / HTTP/1.1\r\n\r\n', b'GET /healthz HTTP/1.1\r\n\r\n', chunked + b'0x2\r\n{}\r\n0\r\n\r\n':
+            with self.subTest(wrong):
+                peer = server.raw()
+                peer.settimeout(20)
+                peer.sendall(wrong + after)
+                answer = b''
+                while part := peer.recv(65536):
+                    answer += part
+                self.assertTrue(answer.startswith(b'HTTP/1.1 400 '), answer)
+                self.assertEqual(answer.count(b'HTTP/1.1 '), 1, answer)
+        peer = server.raw()
+        peer.sendall(b'GET /healthz HTTP/1.0\r\n\r\n')
+        self.assertTrue(peer.recv(65536).startswith(b'HTTP/1.1 200 '))
+
     def test_slow_and_oversized_requests_do_not_stop_others(self):
         server = Server(self, '--limits', 'off')
         slow = [server.raw() for _ in range(300)]

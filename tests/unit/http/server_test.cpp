@@ -77,6 +77,8 @@ TEST(Server, RefusesWhatIsTooLargeOrNoHttp) {
             "413"},
            {"GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n", "431"},
            {"nonsense\r\n\r\n", "400"},
+           {"GET / HTTP/1.1\r\n\r\n", "400"},
+           {chunked + "no size\r\n", "400"},
            {chunked + "1;" + std::string(200'000, 'x'), "431"},
            {chunked + small_chunks, "413"},
            {chunked + "0\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n", "431"},
