@@ -1,23 +1,34 @@
 #include "app/command_context.h"
 
+#include <unistd.h>
+
 #include "app/author.h"
 #include "app/mounted.h"
+#include "runtime/local_playground.h"
 
 namespace playfs::app {
 
-Result<runtime::Source> CommandContext::source() const {
+Result<runtime::Source> CommandContext::source(Marks marks) const {
   using Layer = runtime::Settings::Layer;
   if (auto flag = settings.text_of(Layer::flag, "site")) return source(*flag);
   auto place = find_mount(io.directory);
   if (place && *place) return source((*place)->source);
   if (!place && place.error().code == ErrorCode::timed_out) return fail(std::move(place).error());
-  if (auto mark = find_mark(io.directory)) return source(*mark);
+  // Before PLAYFS_SITE: what is in a tree belongs to its own service. Elsewhere it would be another project.
+  if (auto mark = marks == Marks::count ? find_mark(io.directory) : std::nullopt) return source(*mark);
   return source(settings.text("site").value_or(std::string(runtime::kDefaultSource)));
 }
 
 Result<runtime::Source> CommandContext::source(const TreeOrigin& origin) const {
-  if (origin.base_path.empty()) return source(origin.site);
-  return runtime::parse_source(origin.site, origin.base_path, places, io);
+  auto found =
+      origin.base_path.empty() ? source(origin.site) : runtime::parse_source(origin.site, origin.base_path, places, io);
+  // Nothing is created because a tree, which may be a stranger's, says so.
+  if (found && found->kind == runtime::Source::Kind::embedded &&
+      access((found->directory + "/" + std::string(runtime::LocalPlayground::kStoreFile)).c_str(), F_OK) != 0)
+    return fail(ErrorCode::not_found,
+                "this tree is of the local playground " + found->directory + ", which is not there",
+                "name another with --site");
+  return found;
 }
 
 Result<runtime::Source> CommandContext::source(const std::string& text) const {
@@ -36,8 +47,8 @@ OpenStack::OpenStack(std::unique_ptr<runtime::ClientStack> stack, Output& out) :
   waiting_ = std::make_unique<ShownProgress>(out, kLookAtWaitEvery, std::move(words));
 }
 
-Result<OpenStack> CommandContext::open_client_stack() const {
-  PLAYFS_TRY(const runtime::Source chosen, source());
+Result<OpenStack> CommandContext::open_client_stack(Marks marks) const {
+  PLAYFS_TRY(const runtime::Source chosen, source(marks));
   return open_client_stack(chosen);
 }
 

@@ -33,6 +33,11 @@ class OpenStack {
   std::unique_ptr<ShownProgress> waiting_;  // uses the stack
 };
 
+/// Whether the mark of the tree around the working directory chooses the service. Anybody may have made that tree, and
+/// handed it out in an archive or a repository. So a mark counts where a command is about the tree, and never where it
+/// is about who the user is, or begins something that has nothing to do with the tree.
+enum class Marks { count, do_not_count };
+
 struct CommandContext {
   runtime::Io& io;
   Output& out;
@@ -40,12 +45,12 @@ struct CommandContext {
   runtime::Settings settings;
 
   /// The service for a command without a mount: --site, else that of the mount or exported tree around the working
-  /// directory, else PLAYFS_SITE or the configuration, else the embedded playground.
-  [[nodiscard]] Result<runtime::Source> source() const;
+  /// directory, if marks count, else PLAYFS_SITE or the configuration, else the embedded playground.
+  [[nodiscard]] Result<runtime::Source> source(Marks marks = Marks::count) const;
   [[nodiscard]] Result<runtime::Source> source(const std::string& text) const;
   /// The service that a tree was exported from.
   [[nodiscard]] Result<runtime::Source> source(const TreeOrigin& origin) const;
-  [[nodiscard]] Result<OpenStack> open_client_stack() const;
+  [[nodiscard]] Result<OpenStack> open_client_stack(Marks marks = Marks::count) const;
   [[nodiscard]] Result<OpenStack> open_client_stack(const runtime::Source& chosen) const;
 
   /// The author of writes to this service, without a mount: PLAYFS_AGENT or the configuration, else the handle chosen

@@ -8,11 +8,24 @@
 
 #include "app/command_line.h"
 #include "app/commands/commands.h"
+#include "base/shell.h"
 #include "runtime/descriptors.h"
 
 namespace playfs::app {
 
 namespace {
+
+/// No mark tells `login` its service (Marks), so the hint has to, in a tree of another one.
+Error with_site_to_sign_in(Error error, const CommandContext& context) {
+  constexpr std::string_view login = "playfs login";
+  if (error.code != ErrorCode::unauthorized || !error.hint.starts_with(login) ||
+      error.hint.find("--site") != std::string::npos)
+    return error;
+  const auto of_tree = context.source(), own = context.source(Marks::do_not_count);
+  if (of_tree && own && of_tree->text != own->text)
+    error.hint.insert(login.size(), " --site " + shell_word(of_tree->text));
+  return error;
+}
 
 Result<ExitCode> run_invocation(const Invocation& invocation, runtime::Io& io, Output& out) {
   PLAYFS_TRY(runtime::Places places, runtime::find_places(io));
@@ -21,7 +34,9 @@ Result<ExitCode> run_invocation(const Invocation& invocation, runtime::Io& io, O
   for (const std::string& warning : warnings) out.note("playfs: " + safe(warning));
   if (invocation.site) PLAYFS_CHECK(settings.set(runtime::Settings::Layer::flag, "site", *invocation.site));
   CommandContext context{io, out, std::move(places), std::move(settings)};
-  return invocation.action(context);
+  auto result = invocation.action(context);
+  if (!result) return fail(with_site_to_sign_in(std::move(result).error(), context));
+  return result;
 }
 
 }  // namespace

@@ -222,6 +222,33 @@ class Login(WithAccounts):
             self.assertEqual((document['site'], document['signed_in']), ('local:default', False))
         self.assertIn('no accounts', self.playfs('login').stderr)
 
+    def test_no_tree_says_where(self):
+        """Anybody may have made the tree, and a service that hands on all that it is told would get the key."""
+        mark = {'schema_version': 1, 'site': 'http://127.0.0.1:1', 'base_path': '/.site/data', 'project': 'p',
+                'revision': 'r'}
+        for name in ('tree.json', 'clone.json'):
+            inside = self.home / f'of-{name}/src'
+            inside.mkdir(parents=True)
+            (inside.parent / '.playfs').mkdir()
+            (inside.parent / '.playfs' / name).write_text(json.dumps(mark))
+            environment = {**self.environment('ann'), 'PLAYFS_SITE': self.api.origin}
+
+            def run(*words, variables=environment, inside=inside):
+                return subprocess.run([self.playfs_path, *words, '--json'], env=variables, cwd=inside, text=True,
+                                      stdin=subprocess.DEVNULL, capture_output=True, timeout=fixture.COMMAND_LIMIT)
+
+            done = run('login', 'ann@example.org')
+            self.assertEqual(done.returncode, PENDING, done.stdout + done.stderr)
+            self.assertLess(done.stderr.index(f'Signing in at {self.api.origin}.'), done.stderr.index('A code is on'))
+            created = json.loads(run('init', name).stdout)
+            self.assertEqual(created['site'], self.api.origin)
+            for command in ('whoami', 'logout'):
+                self.assertEqual(json.loads(run(command).stdout)['site'], self.api.origin)
+                alone = run(command, variables=self.environment('ann'))
+                self.assertEqual(json.loads(alone.stdout)['site'], 'local:default')
+            self.assertEqual(run('agent', 'register', f'ann-{name[:4]}').returncode, DONE)
+            self.assertEqual(run('ls').returncode, UNREACHABLE, 'what is about the tree asks the service of the tree')
+
     def test_logout(self):
         key = self.sign_in()
         with self.credentials().open('a') as file:

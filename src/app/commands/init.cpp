@@ -9,7 +9,7 @@ namespace playfs::app {
 
 Result<ExitCode> init(CommandContext& context, const InitArguments& arguments) {
   if (arguments.name.empty()) return fail(ErrorCode::invalid_argument, "a project needs a name", "playfs init NAME");
-  PLAYFS_TRY(runtime::Source source, context.source());
+  PLAYFS_TRY(runtime::Source source, context.source(Marks::do_not_count));
   // Find problems with the mount before creating the project.
   if (arguments.directory)
     PLAYFS_CHECK(prepare_mount_point(context.io.absolute(*arguments.directory), false, own_places(context, source)));

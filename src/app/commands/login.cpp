@@ -164,7 +164,7 @@ class LoginAttempt {
 }  // namespace
 
 Result<ExitCode> login(CommandContext& context, const LoginArguments& arguments) {
-  PLAYFS_TRY(runtime::Source site, context.source());
+  PLAYFS_TRY(runtime::Source site, context.source(Marks::do_not_count));
   if (arguments.agent) PLAYFS_CHECK(check_handle(*arguments.agent));
   if (site.kind == runtime::Source::Kind::embedded) {
     context.out.note(safe(site.text) + " is a playground on this disk: it has no accounts and needs no login.");
@@ -188,6 +188,9 @@ Result<ExitCode> login(CommandContext& context, const LoginArguments& arguments)
     return fail(ErrorCode::invalid_argument, "login needs the email address of the account",
                 "playfs login ada@example.org");
   PLAYFS_CHECK(check_email(email));
+  // Before a code is requested: whoever has it can sign in.
+  context.out.note("Signing in at " + safe(site.text) +
+                   (account.text == site.text ? "" : ", by the account service " + safe(account.text)) + ".");
   PLAYFS_TRY(auto transport, runtime::open_transport(account, context.settings));
   return LoginAttempt(context, arguments, std::move(site), std::move(email),
                       runtime::AccountService(std::move(transport), context.io.clock))

@@ -5,7 +5,7 @@
 namespace playfs::app {
 
 Result<ExitCode> logout(CommandContext& context, const LogoutArguments&) {
-  PLAYFS_TRY(runtime::Source site, context.source());
+  PLAYFS_TRY(runtime::Source site, context.source(Marks::do_not_count));
   bool was_signed_in = false;
   if (site.kind == runtime::Source::Kind::http) {
     PLAYFS_TRY(was_signed_in, runtime::forget_login(site, context.places));

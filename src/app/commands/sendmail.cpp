@@ -149,10 +149,10 @@ Result<ExitCode> sendmail(CommandContext& context, const SendmailArguments& argu
   // A line with only a dot does not end the text, as it would in sendmail(8): a truncated mail could not be withdrawn.
   const std::string text =
       read_standard_input(context, "the mail, with its header and an empty line", mail::kLargestMail);
-  PLAYFS_TRY(runtime::Source source, context.source());
+  PLAYFS_TRY(runtime::Source source, context.source(Marks::do_not_count));
   PLAYFS_TRY(mail::Incoming mail,
              mail::parse_mail(text, {mail::domain_of(source.text), arguments.recipients, arguments.reads_headers}));
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_client_stack(source));
   return Delivery(context, *stack, mail, arguments.agent.value_or(context.agent(source.text))).run(arguments.dry_run);
 }
 

@@ -122,7 +122,7 @@ Result<ExitCode> whoami(CommandContext& context, const WhoamiArguments& argument
     PLAYFS_CHECK(check_handle(*arguments.agent));
     PLAYFS_CHECK(context.settings.set(runtime::Settings::Layer::flag, "agent", *arguments.agent));
   }
-  PLAYFS_TRY(runtime::Source site, context.source());
+  PLAYFS_TRY(runtime::Source site, context.source(Marks::do_not_count));
   Basis basis;
   PLAYFS_TRY(basis.login, runtime::login_at(site, context.places));
   // --site means that service, whatever the enclosing mount is of.
