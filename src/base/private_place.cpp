@@ -80,6 +80,18 @@ Status keep_private(const std::string& directory) {
   return take_from_others(pinned, directory, 0700);
 }
 
+Status check_may_become_private(const std::string& directory, const std::string& file) {
+  struct stat attributes {};
+  if (stat(directory.c_str(), &attributes) != 0 || (attributes.st_mode & kOthersWrite) == 0) return {};
+  if (lstat((directory + "/" + file).c_str(), &attributes) == 0) return {};
+  std::error_code problem;
+  if (std::filesystem::is_empty(directory, problem)) return {};
+  if (problem) return fail(error_from_errno(problem.value(), "list " + directory));
+  return fail(ErrorCode::permission_denied,
+              directory + " is for something else: others can write to it, and it holds other files and no " + file,
+              "choose another directory, such as a new one");
+}
+
 Status make_private_directory_below(const std::string& top, const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string prefix = path.substr(0, end);

@@ -16,6 +16,10 @@ inline constexpr unsigned kOthersWrite = 022;
 /// on purpose: a directory with the sticky or the set-group-ID bit that others can write to.
 Status keep_private(const std::string& directory);
 
+/// Checks that a directory that others can write to may become private to hold `file`: it has that, is empty, or is not
+/// there. Otherwise it is somebody's for something else.
+Status check_may_become_private(const std::string& directory, const std::string& file);
+
 /// As make_private_directory(path), also for the directories from `top`, which is above it, down to `path`: others
 /// could put another one in its place. Of these, all but `path` may be links of this user. Nothing is asked of `top`'s
 /// own parents: in containers a home directory often belongs to another user.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/private_place.h"
 #include "service/sqlite_store.h"
 
 namespace playfs::runtime {
@@ -11,6 +12,7 @@ Result<std::unique_ptr<LocalPlayground>> LocalPlayground::open(const std::string
                                                                service::ServiceOptions options, const Clock& clock,
                                                                Random& random, service::Mailer* mailer,
                                                                service::StoreTimes* times) {
+  PLAYFS_CHECK(check_may_become_private(directory, std::string(kStoreFile)));
   PLAYFS_CHECK(make_private_directory(directory));
   PLAYFS_TRY(auto store, service::SqliteStore::open(directory + "/" + std::string(kStoreFile),
                                                     Database::Durability::full, clock, random));
