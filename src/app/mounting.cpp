@@ -91,14 +91,8 @@ fuse::MountOptions kernel_options(const MountPlan& plan) {
 /// The project is looked for here, where the service is open anyway: the command that starts this process must not
 /// have threads yet.
 Status find_named_project(const CommandContext& context, runtime::ClientStack& stack, MountPlan& plan) {
-  const std::optional<std::string>& wanted = plan.project ? plan.project : plan.options.project;
-  if (!wanted) return {};
-  // One that was seen before needs no request.
-  if (!plan.project && stack.site().try_head(ProjectId(*wanted))) return {};
-  auto found = find_project(context, stack, *wanted);
-  // An id is as good without the service, which may come back.
-  if (!found && !plan.project && is_outage(found.error().code)) return {};
-  PLAYFS_TRY(const Project project, std::move(found));
+  if (!plan.project) return {};
+  PLAYFS_TRY(const Project project, find_project(context, stack, *plan.project));
   plan.options.project = project.id.text();
   plan.lists.push_back(runtime::mount_option("project", project.id.text()));
   return {};

@@ -33,20 +33,6 @@ class Options(fixture.Fixture):
         self.assertEqual(subprocess.run([self.program(work)]).returncode, 7)
         mount.unmount()
 
-    def test_a_project_goes_by_its_name_too(self):
-        name = 'a [b] c'
-        projects.publish(self.api, name, {'file': 'by name\n'})
-        for wanted in (name, 'p'):
-            mount = self.mount(self.api.origin, options=(f'project={wanted}',))
-            self.assertTrue((mount.directory / 'file').read_text())
-            mount.unmount()
-        place = self.home / 'absent'
-        place.mkdir()
-        done = self.playfs('mount', '-o', 'project=absent', self.api.origin, place, check=False)
-        self.assertEqual(done.returncode, 5, done.stderr)
-        self.assertIn('absent', done.stderr)
-        self.assertFalse(os.path.ismount(place))
-
     def test_no_program_runs(self):
         _, work = self.mounted('exec', 'noexec')
         program = self.program(work)
