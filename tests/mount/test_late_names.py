@@ -116,7 +116,7 @@ class LateNames(fixture.Fixture):
         publish(self.api, 'second', {'f': 'second\n'}, project, [first])
         _, projects = self.mounted()
         self.assertEqual((projects / project / 'head/f').read_text(), 'second\n')
-        self.delays = {f'/projects/{a}': 5, f'/revisions/{first}': 25}
+        self.delays = {f'/projects/{a}': 5, f'/revisions/{first}': 20}
         looker = self.runs(EACH_IN_TURN, projects / a, projects / project / 'log')
         self.assertEqual(looker.stdout.readline(), 'ok\n')
         self.eventually(lambda: not self.delays, 'it waits for the second')
