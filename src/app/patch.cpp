@@ -15,7 +15,7 @@ namespace {
 /// git apply skips this. patch(1) finds a context diff without line numbers, prints the last line, and ends with 2.
 constexpr const char* kEndOfPatch[] = {
     "*** /dev/null", "***************",
-    "*** A file, link or directory becomes another of these, and patch would write through it or stop: use git apply."};
+    "*** A directory changes places with a link or a file, and patch would write through it or stop: use git apply."};
 
 /// As git sees it.
 bool is_binary(std::string_view content) {

@@ -172,20 +172,17 @@ void split(std::vector<compare::FileChange>& changes, const std::function<bool(c
   }
 }
 
-/// Where a file, a link and a directory change places. patch(1) removes and creates in its own order: it would write
-/// the directory's files through the link, such as into .git/hooks, and at a file it stops half-way; so it does at a
-/// file in place of a link, in reverse. A stranger chooses both, so all of these are left to git. Both trees are asked,
-/// since a patch can be applied in reverse; and asked about every directory, since the link itself need not be among
-/// the changes to show.
-class ReplacedPlaces {
+/// Where a link or a file and a directory change places. patch(1) removes and creates in its own order: it would write
+/// the directory's files through the link, such as into .git/hooks, and at a file it stops half-way. A stranger chooses
+/// both, so all of these are left to git. Both trees are asked, since a patch can be applied in reverse; and asked
+/// about every directory, since the link itself need not be among the changes to show.
+class ReplacedDirectories {
  public:
-  static Result<ReplacedPlaces> of(const std::vector<compare::FileChange>& changes, const Comparison& compared) {
-    ReplacedPlaces replaced(compared);
+  static Result<ReplacedDirectories> above(const std::vector<compare::FileChange>& changes,
+                                           const Comparison& compared) {
+    ReplacedDirectories replaced(compared);
     for (const compare::FileChange& change : changes)
-      for (const std::string& path : {change.path, change.old_path}) {
-        PLAYFS_CHECK(replaced.add_those_above(path));
-        replaced.add_if_exchanged(path);
-      }
+      for (const std::string& path : {change.path, change.old_path}) PLAYFS_CHECK(replaced.add_those_above(path));
     return replaced;
   }
 
@@ -195,7 +192,7 @@ class ReplacedPlaces {
   }
 
  private:
-  explicit ReplacedPlaces(const Comparison& compared) : compared_(compared) {}
+  explicit ReplacedDirectories(const Comparison& compared) : compared_(compared) {}
 
   Status add_those_above(const std::string& path) {
     for (auto slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
@@ -209,13 +206,6 @@ class ReplacedPlaces {
     return {};
   }
 
-  /// A file and a link.
-  void add_if_exchanged(const std::string& path) {
-    const FileEntry* before = compared_.before.manifest.file_at(path);
-    const FileEntry* after = compared_.after.manifest.file_at(path);
-    if (before && after && is_link(*before) != is_link(*after)) is_replaced_[path] = true;
-  }
-
   [[nodiscard]] bool concern(const std::string& path) const {
     auto is_one = [&](const std::string& place) {
       auto found = is_replaced_.find(place);
@@ -227,7 +217,7 @@ class ReplacedPlaces {
   }
 
   const Comparison& compared_;
-  std::map<std::string, bool> is_replaced_;  ///< of the changes' paths and of the directories above them
+  std::map<std::string, bool> is_replaced_;  ///< of the directories of the changes
 };
 
 Result<std::vector<compare::FileChange>> changes_of(CommandContext& context, Comparison& compared,
@@ -293,7 +283,7 @@ Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
   for (const std::string& each : compared.paths)
     if (is_asked_for(each, asked)) paths.insert(each);
   PLAYFS_TRY(auto changes, changes_of(context, compared, paths));
-  PLAYFS_TRY(const ReplacedPlaces replaced, ReplacedPlaces::of(changes, compared));
+  PLAYFS_TRY(const ReplacedDirectories replaced, ReplacedDirectories::above(changes, compared));
   auto is_for_git = [&](const compare::FileChange& change) { return replaced.concern(change); };
   split(changes, [&](const auto& change) { return was_moved(change) && is_for_git(change); });
   // First, so that patch(1) applies all of a patch, or nothing.
