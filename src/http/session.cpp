@@ -229,13 +229,13 @@ void Server::Core::Session::serve(HttpRequest request) {
   // Keeps the I/O thread in its loop: asio does not count a connection that only waits for its handler.
   auto work = asio::make_work_guard(core_->io_);
   const auto requested = std::chrono::steady_clock::now();
-  core_->pool_for(request).offer(
-      asker_, [self = shared_from_this(), work, requested, request = std::move(request)](bool has_turn) mutable {
-        if (!has_turn) return self->respond_busy("too many requests are waiting; try again in a moment");
-        if (!self->core_->giving_up_ && self->is_wanted(requested)) return answer(std::move(self), request);
-        auto& io = self->core_->io_;
-        asio::post(io, [self = std::move(self)] { self->hang_up(); });
-      });
+  FairPool& pool = core_->pool_for(request);
+  pool.offer(asker_, [self = shared_from_this(), work, requested, request = std::move(request)](bool has_turn) mutable {
+    if (!has_turn) return self->respond_busy("too many requests are waiting; try again in a moment");
+    if (!self->core_->giving_up_ && self->is_wanted(requested)) return answer(std::move(self), request);
+    auto& io = self->core_->io_;
+    asio::post(io, [self = std::move(self)] { self->hang_up(); });
+  });
 }
 
 void Server::Core::Session::answer(std::shared_ptr<Session> self, const HttpRequest& request) {

@@ -100,9 +100,8 @@ std::string words_for(const Basis& basis, const CommandContext& context, const r
            (email.empty() ? "" : " for " + safe(email)) + ":" + indent + safe(basis.key.why.message) + indent +
            "Until there is a new one, what you write here is refused: " + safe(context.next_command(std::move(again)));
   }
-  const std::string words = "signed in as " + (email.empty() ? "the owner of a key" : safe(email)) + " at " +
-                            safe(site.text) + ":" + indent +
-                            "what you write belongs to that account; the handle is a claim";
+  std::string words = "signed in as " + (email.empty() ? "the owner of a key" : safe(email)) + " at " +
+                      safe(site.text) + ":" + indent + "what you write belongs to that account; the handle is a claim";
   if (basis.key.is_valid) return words;
   return words + indent + "The key was not checked: " + safe(basis.key.why.message);
 }
