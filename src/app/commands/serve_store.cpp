@@ -53,9 +53,11 @@ Result<ExitCode> back_up(CommandContext& context, const StorePlace& place, const
 
 Result<ExitCode> check(CommandContext& context, const StorePlace& place) {
   const std::string store = place.name();
-  if (!place.is_database()) PLAYFS_CHECK(check_it_exists(place));
-  // As serve does; a file, such as a backup, may be anywhere.
-  if (!place.is_database() && place.file() != place.directory) PLAYFS_CHECK(keep_private(place.directory));
+  if (!place.is_database()) {
+    PLAYFS_CHECK(check_it_exists(place));
+    // As serve does; a file, such as a backup, may be anywhere.
+    if (place.file() != place.directory) PLAYFS_CHECK(keep_private(place.directory));
+  }
   PLAYFS_TRY(std::uint64_t records,
              place.is_database() ? service::check_postgres_store(place.database) : service::check_store(place.file()));
   context.out.note(store + " is sound: " + std::to_string(records) + " records.");

@@ -217,8 +217,10 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
   }
   const Record record = *std::move(answered);
   own->set(record);
-  if (name.is_any()) mount.own_renames().note(shown.collection, shown.id, name.from, name.to);
-  if (name.is_any() && shown.collection == "threads") PLAYFS_AWAIT_CHECK(readdress(mount, shown.id, name));
+  if (name.is_any()) {
+    mount.own_renames().note(shown.collection, shown.id, name.from, name.to);
+    if (shown.collection == "threads") PLAYFS_AWAIT_CHECK(readdress(mount, shown.id, name));
+  }
   PLAYFS_AWAIT_CHECK(show(mount, op, shown, record));
   if (shown.collection == "projects") PLAYFS_AWAIT_CHECK(refresh_head(mount, shown.id));
   PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, shown.collection, "told of the list"));
