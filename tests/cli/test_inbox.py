@@ -253,21 +253,6 @@ class Silent(Inbox):
         out, _ = waiting.communicate(timeout=fixture.COMMAND_LIMIT)
         self.assertEqual([each['record']['id'] for each in json.loads(out)['entries']], [wanted])
 
-    @staticmethod
-    def without(lost):
-        """A service that has lost a message."""
-        def lose(method, path, headers, body, ask):
-            if path.endswith(f'/messages/{lost}'):
-                return [b'HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}']
-            if '/messages?' not in path:
-                return None
-            del headers['Accept-Encoding']
-            page = json.loads(ask()[2])
-            page['records'] = [record for record in page['records'] if record['id'] != lost]
-            text = json.dumps(page).encode()
-            return [b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(text), text]
-        return lose
-
     def test_what_the_service_may_have_lost_is_asked_for(self):
         """Long before it is known to be lost: a command does not live for a minute."""
         way = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
@@ -276,7 +261,7 @@ class Silent(Inbox):
         talk = self.thread()
         kept, lost = (self.message(talk, mentions=['ann']) for _ in range(2))
         self.assertEqual(self.entries(), [kept, lost])
-        way.raw = self.without(lost)
+        way.raw = proxy.without(lost)
         self.assertEqual(self.entries(), [kept])
         self.run_inbox('--wait', 1, '--mark-seen')
         self.run_inbox('--wait', 1, code=FAILED)
@@ -290,7 +275,7 @@ class Silent(Inbox):
         kept = [self.message(talk, 'x' * 14_000, mentions=['ann']) for _ in range(30)]
         lost = self.message(talk, mentions=['ann'])
         self.assertEqual(self.entries('--limit', 100), [*kept, lost])
-        way.raw = self.without(lost)
+        way.raw = proxy.without(lost)
         reader = self.started('--limit', 100)
         self.assertTrue(select.select([reader.stdout], [], [], fixture.COMMAND_LIMIT)[0])
         time.sleep(SILENCE + 1)

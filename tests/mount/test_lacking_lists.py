@@ -8,7 +8,6 @@ import time
 import fixture
 import proxy
 
-NOT_FOUND = b'HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
 # How long the readers go on; without pauses a mount sends hundreds of requests in this time.
 SECONDS = 12
 MOST = 60
@@ -28,21 +27,6 @@ class LackingLists(fixture.Fixture):
         return self.api.create('messages', thread=self.thread, parent='', agent='bob', body=body, mentions=mentions,
                                links=[])['id']
 
-    def lose(self, lost):
-        def raw(_method, path, headers, _body, ask):
-            if path.endswith(f'/messages/{lost}'):
-                return [NOT_FOUND]
-            if '/messages?' not in path:
-                return None
-            del headers['Accept-Encoding']
-            page = json.loads(ask()[2])
-            page['records'] = [record for record in page['records'] if record['id'] != lost]
-            text = json.dumps(page).encode()
-            head = f'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n'
-            return [head.encode(), text]
-
-        self.proxy.raw = raw
-
     def check(self, look):
         """Who looks every second sees what is new, and costs few requests."""
         with self.proxy.counting() as count:
@@ -60,7 +44,7 @@ class LackingLists(fixture.Fixture):
         look()
         self.eventually(lambda: json.loads(status.read_text())['events'] == 'live', 'events are live')
         self.assertIn(self.ids[1], look())
-        self.lose(self.ids[1])
+        self.proxy.raw = proxy.without(self.ids[1])
 
     def test_a_reader_of_the_inbox(self):
         def look():

@@ -3,6 +3,7 @@ import collections
 import contextlib
 import http.client
 import http.server
+import json
 import socket
 import threading
 import time
@@ -284,6 +285,21 @@ class CountingProxy:
                 pass  # the proxy keeps its own log
 
         return Handler
+
+
+def without(lost):
+    """For CountingProxy.raw: a service that has lost a message."""
+    def lose(_method, path, headers, _body, ask):
+        if path.endswith(f'/messages/{lost}'):
+            return [b'HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}']
+        if '/messages?' not in path:
+            return None
+        del headers['Accept-Encoding']
+        page = json.loads(ask()[2])
+        page['records'] = [record for record in page['records'] if record['id'] != lost]
+        text = json.dumps(page).encode()
+        return [b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(text), text]
+    return lose
 
 
 def before_a_service(test, *limits):
