@@ -65,9 +65,12 @@ class HeldBytes {
     if (found == parts_.end()) return;
     Part& part = found->second;
     part.step += bytes;
-    if (part.step < kStep || !part.place) return;
-    part.step = 0;
-    can_go_.splice(can_go_.end(), can_go_, *part.place);
+    if (part.step >= kStep) made_progress(part);
+  }
+  /// Counts as progress that `holder` could send or receive now, and only waits for its turn.
+  void spare(Holder* holder) {
+    auto found = parts_.find(holder);
+    if (found != parts_.end()) made_progress(found->second);
   }
   [[nodiscard]] std::size_t total() const { return total_; }  ///< also on other threads
   void release(Holder* holder) {
@@ -88,6 +91,11 @@ class HeldBytes {
     std::size_t step;                                            ///< bytes since its last progress
     std::optional<typename std::list<Holder*>::iterator> place;  ///< in can_go_
   };
+
+  void made_progress(Part& part) {
+    part.step = 0;
+    if (part.place) can_go_.splice(can_go_.end(), can_go_, *part.place);
+  }
 
   const std::size_t most_;
   const std::size_t share_;

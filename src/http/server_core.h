@@ -139,6 +139,8 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   /// Whether it can be closed to make room: it is neither being served, nor a watcher, nor closed already (a closed
   /// session takes a while to go away).
   [[nodiscard]] bool can_give_way() const { return !is_being_served_ && !live_ && stream_.socket().is_open(); }
+  /// Whether its peer has done its part, and it only waits until the I/O thread comes round to it.
+  [[nodiscard]] bool can_go_on() const;
 
  private:
   using Parser = bh::request_parser<bh::string_body>;

@@ -251,6 +251,13 @@ void Server::Core::Session::answer(std::shared_ptr<Session> self, const HttpRequ
   if (is_large) taken.wait();
 }
 
+bool Server::Core::Session::can_go_on() const {
+  if (!stream_.socket().is_open()) return false;
+  const short awaited = parser_ ? POLLIN : POLLOUT;  // the parser exists until there is an answer
+  pollfd peer{descriptor_, awaited, 0};
+  return poll(&peer, 1, 0) > 0 && (peer.revents & awaited) != 0;
+}
+
 bool Server::Core::Session::is_wanted(std::chrono::steady_clock::time_point requested) const {
   pollfd end{descriptor_, POLLRDHUP, 0};
   if (poll(&end, 1, 0) <= 0) return true;

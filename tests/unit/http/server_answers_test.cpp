@@ -358,6 +358,30 @@ TEST_F(Memory, ASlowReaderStaysAndAStalledOneGoes) {
   EXPECT_GT(also_slow->receive().size(), kAnswer);
 }
 
+TEST(HeldAnswers, WhoHasReadEverythingIsNotCutOffBecauseTheServerIsBusy) {
+  constexpr std::size_t size = 4'000'000;
+  Gate gate;
+  ServerOptions options;
+  options.most_held = size + 100'000;  // without room for the upload
+  options.client = [&](const HttpRequest& request, const std::string& peer) {
+    if (request.target == "/upload") gate();  // keeps the I/O thread busy
+    return peer;
+  };
+  auto server = start(options, [](const HttpRequest&, const std::string&) {
+    return HttpResponse{200, {}, std::string(size, 'x')};
+  });
+  Connection reads(server->port(), "127.0.0.2"), uploads(server->port(), "127.0.0.3");
+  reads.send(kGet);
+  reads.take(1);
+  // The first byte of a body reserves room for all of it.
+  uploads.send("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\nx");
+  gate.await_inside(1);
+  reads.take_what_is_there();
+  gate.open();
+  EXPECT_GT(reads.receive().size(), size);
+  EXPECT_TRUE(uploads.receive().starts_with("HTTP/1.1 503 "));
+}
+
 class UnfinishedBodies : public testing::Test {
  protected:
   static constexpr std::size_t kBody = 200'000;

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -71,6 +72,12 @@ class Connection {
     ssize_t got = recv(fd_.get(), bytes.data(), most, 0);
     if (got > 0) received_.append(bytes, 0, static_cast<std::size_t>(got));
     return got > 0 ? static_cast<std::size_t>(got) : 0;
+  }
+  /// Reads until nothing more comes.
+  void take_what_is_there() {
+    pollfd peer{fd_.get(), POLLIN, 0};
+    while (poll(&peer, 1, 100) > 0 && take(65'536) > 0) {
+    }
   }
   [[nodiscard]] const std::string& received() const { return received_; }
 
