@@ -1,19 +1,19 @@
 #include "base/cancel.h"
 
-#include <mutex>
+#include "base/mutex.h"
 
 namespace playfs {
 
 struct CancelState {
-  std::mutex mutex;
-  bool cancelled = false;
-  std::uint64_t next_id = 1;
-  std::map<std::uint64_t, Task> hooks;
+  Mutex mutex;
+  bool cancelled PLAYFS_GUARDED_BY(mutex) = false;
+  std::uint64_t next_id PLAYFS_GUARDED_BY(mutex) = 1;
+  std::map<std::uint64_t, Task> hooks PLAYFS_GUARDED_BY(mutex);
 };
 
 bool CancelToken::cancelled() const {
   if (!state_) return false;
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   return state_->cancelled;
 }
 
@@ -21,7 +21,7 @@ CancelToken::Registration CancelToken::on_cancel(Task hook) const {
   Registration registration;
   if (!state_) return registration;
   {
-    std::lock_guard lock(state_->mutex);
+    MutexLock lock(state_->mutex);
     if (!state_->cancelled) {
       registration.state_ = state_;
       registration.id_ = state_->next_id++;
@@ -45,7 +45,7 @@ CancelToken::Registration& CancelToken::Registration::operator=(Registration&& o
 CancelToken::Registration::~Registration() {
   if (!state_) return;
   Task dropped;  // destroyed after the lock is released: its destructor may run arbitrary code
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   if (auto found = state_->hooks.find(id_); found != state_->hooks.end()) {
     dropped = std::move(found->second);
     state_->hooks.erase(found);
@@ -57,7 +57,7 @@ CancelSource::CancelSource() : state_(std::make_shared<CancelState>()) {}
 void CancelSource::cancel() {
   std::map<std::uint64_t, Task> hooks;
   {
-    std::lock_guard lock(state_->mutex);
+    MutexLock lock(state_->mutex);
     if (std::exchange(state_->cancelled, true)) return;
     hooks.swap(state_->hooks);
   }

@@ -1,43 +1,44 @@
 #include "base/executor.h"
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace playfs {
 
 struct ThreadPool::State {
   using SteadyClock = std::chrono::steady_clock;
 
-  std::mutex mutex;
-  std::condition_variable changed;
+  Mutex mutex;
+  Condition changed;
   // Ordered by due time; equal times stay FIFO.
-  std::multimap<SteadyClock::time_point, Task> queue;
-  bool stopping = false;
+  std::multimap<SteadyClock::time_point, Task> queue PLAYFS_GUARDED_BY(mutex);
+  bool stopping PLAYFS_GUARDED_BY(mutex) = false;
   std::vector<std::thread> threads;
 
   void run() {
-    std::unique_lock lock(mutex);
+    mutex.lock();
     while (!stopping) {
       if (queue.empty()) {
-        changed.wait(lock);
+        changed.wait(mutex);
         continue;
       }
       auto first = queue.begin();
       auto due = first->first;  // a copy: the entry may be gone when the wait returns
-      if (due > SteadyClock::now()) {
-        changed.wait_until(lock, due);
+      if (auto now = SteadyClock::now(); due > now) {
+        changed.wait_for(mutex, due - now);
         continue;
       }
       Task task = std::move(first->second);
       queue.erase(first);
-      lock.unlock();
+      mutex.unlock();
       task();
       task = Task();  // releases what the task owns before relocking
-      lock.lock();
+      mutex.lock();
     }
+    mutex.unlock();
   }
 };
 
@@ -51,7 +52,7 @@ void ThreadPool::post(Task task) { post_after(std::chrono::nanoseconds(0), std::
 
 void ThreadPool::post_after(std::chrono::nanoseconds delay, Task task) {
   {
-    std::lock_guard lock(state_->mutex);
+    MutexLock lock(state_->mutex);
     if (state_->stopping) return;
     state_->queue.emplace(State::SteadyClock::now() + delay, std::move(task));
   }
@@ -60,14 +61,14 @@ void ThreadPool::post_after(std::chrono::nanoseconds delay, Task task) {
 
 void ThreadPool::stop() {
   {
-    std::lock_guard lock(state_->mutex);
+    MutexLock lock(state_->mutex);
     state_->stopping = true;
   }
   state_->changed.notify_all();
   for (auto& thread : state_->threads)
     if (thread.joinable()) thread.join();
   std::multimap<State::SteadyClock::time_point, Task> dropped;
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   dropped.swap(state_->queue);
 }
 

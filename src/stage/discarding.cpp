@@ -171,7 +171,8 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
     return change.kind == ChangeKind::deleted && at != by.end() && at->second == TrackedAs::discarded;
   };
   const bool drops_all = path.empty() && !pending;
-  auto moved_to = [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
+  auto moved_to = [&](const Conflicted& each) {
+    mutex.assert_held();
     auto found = by_ino.find(each.ino);
     auto at = found == by_ino.end() || !each.has_markers ? std::nullopt : this->path(*found->second);
     return at == each.path ? std::nullopt : at;
@@ -206,7 +207,8 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
   if (only_try) return discarded;
   const bool drops_something = !dropped.empty() || left.size() < notes.conflicted.size();
   // A local-only file is not of the merge; if it is staged, it is among the changes.
-  const bool stays_in_conflict = std::any_of(left.begin(), left.end(), [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
+  const bool stays_in_conflict = std::any_of(left.begin(), left.end(), [&](const Conflicted& each) {
+    mutex.assert_held();
     if (each.beside.empty()) return !each.is_kept_here;
     return !dropped.contains(each.beside) && find(each.beside).inode != nullptr;
   });

@@ -112,7 +112,10 @@ Result<Attributes> Stage::set_attributes(const InodePtr& inode, const AttributeC
     if (is_full && AtOnce::may_wait() && state_->make_room(frees_room)) resized = state_->resize(inode, *change.size);
     PLAYFS_CHECK(resized);
   }
-  return state_->with_room(frees_room, [&]() PLAYFS_NO_ANALYSIS { return state_->set_attributes(inode, change); });
+  return state_->with_room(frees_room, [&] {
+    state_->mutex.assert_held();
+    return state_->set_attributes(inode, change);
+  });
 }
 
 Result<Attributes> Stage::State::set_attributes(const InodePtr& inode, const AttributeChange& change) {

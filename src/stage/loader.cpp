@@ -32,6 +32,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 }  // namespace
 
 Status Loader::create(const RevisionTreePtr& given) {
+  state_.mutex.assert_held();
   WallTime now = given ? given->revision.created_at : state_.clock.wall();
   PLAYFS_TRY(auto inodes, stored_.inodes());
   PLAYFS_TRY(auto files, state_.spool->list());
@@ -56,6 +57,7 @@ Status Loader::create(const RevisionTreePtr& given) {
 }
 
 Status Loader::load(RevisionTreePtr given) {
+  state_.mutex.assert_held();
   PLAYFS_CHECK(load_values(given));
   state_.base = std::move(given);
   PLAYFS_CHECK(load_sizes());
@@ -324,7 +326,8 @@ Status Loader::set_aside(const std::vector<std::uint64_t>& numbers) {
   if (state_.rows->has_changed_last())
     what += std::string(what.empty() ? "" : " and ") + "the damaged last operation of its log";
   std::string folder;
-  auto moved = [&]() PLAYFS_NO_ANALYSIS -> Status {
+  auto moved = [&]() -> Status {
+    state_.mutex.assert_held();
     PLAYFS_TRY(folder, new_lost_folder(state_.options.directory,
                                        "mount-" + std::to_string(state_.clock.wall().nanoseconds / 1000000000)));
     SpoolNames names;
@@ -369,6 +372,7 @@ void Loader::tell_of_lost(std::vector<std::string> names) {
 }
 
 Status Loader::record_returned() {
+  state_.mutex.assert_held();
   if (returned_.empty()) return {};
   Batch batch = state_.rows->begin();
   for (const auto& [number, inode] : returned_) {

@@ -5,16 +5,16 @@
 
 namespace playfs::stage {
 
-/// All of it needs the stage's mutex, which thread-safety analysis cannot match with this object's.
+/// REQUIRES: the stage's mutex, which thread-safety analysis cannot match with this object's.
 class Loader {
  public:
   explicit Loader(Stage::State& state) : state_(state), stored_(state.rows->stored()) {}
 
   /// Records a new stage.
-  [[nodiscard]] Status create(const RevisionTreePtr& given) PLAYFS_REQUIRES(state_.mutex);
-  [[nodiscard]] Status load(RevisionTreePtr given) PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Status create(const RevisionTreePtr& given);
+  [[nodiscard]] Status load(RevisionTreePtr given);
   /// Comes last: rows for the inodes that got their old bytes back.
-  [[nodiscard]] Status record_returned() PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Status record_returned();
 
  private:
   [[nodiscard]] Status load_values(const RevisionTreePtr& given) PLAYFS_REQUIRES(state_.mutex);

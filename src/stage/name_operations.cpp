@@ -97,8 +97,10 @@ namespace {
 /// Creates it, making space on a full disk if possible.
 Result<InodePtr> make_in(Stage::State& state, const InodePtr& directory, std::string_view name, Kind kind,
                          const Creation& creation, std::string_view target = {}, dev_t device = 0) {
-  return state.with_room(
-      false, [&]() PLAYFS_NO_ANALYSIS { return state.make(directory, name, kind, creation, target, device); });
+  return state.with_room(false, [&] {
+    state.mutex.assert_held();
+    return state.make(directory, name, kind, creation, target, device);
+  });
 }
 }  // namespace
 
@@ -156,7 +158,10 @@ Result<InodePtr> Stage::prepare(const Bytes& content, FileMode mode) {
 }
 
 Status Stage::link(const InodePtr& inode, const InodePtr& directory, std::string_view name) {
-  return state_->with_room(false, [&]() PLAYFS_NO_ANALYSIS { return state_->link(inode, directory, name); });
+  return state_->with_room(false, [&] {
+    state_->mutex.assert_held();
+    return state_->link(inode, directory, name);
+  });
 }
 
 Status Stage::State::link(const InodePtr& inode, const InodePtr& directory, std::string_view name) {
@@ -185,7 +190,10 @@ Status Stage::State::link(const InodePtr& inode, const InodePtr& directory, std:
 }
 
 Status Stage::unlink(const InodePtr& directory, std::string_view name) {
-  return state_->with_room(true, [&]() PLAYFS_NO_ANALYSIS { return state_->unlink(directory, name); });
+  return state_->with_room(true, [&] {
+    state_->mutex.assert_held();
+    return state_->unlink(directory, name);
+  });
 }
 
 Status Stage::State::unlink(const InodePtr& directory, std::string_view name) {
@@ -207,7 +215,10 @@ Status Stage::State::remove_name(const InodePtr& directory, std::string_view nam
 }
 
 Status Stage::remove_directory(const InodePtr& directory, std::string_view name) {
-  return state_->with_room(true, [&]() PLAYFS_NO_ANALYSIS { return state_->remove_directory(directory, name); });
+  return state_->with_room(true, [&] {
+    state_->mutex.assert_held();
+    return state_->remove_directory(directory, name);
+  });
 }
 
 Status Stage::State::remove_directory(const InodePtr& directory, std::string_view name) {
@@ -221,8 +232,10 @@ Status Stage::State::remove_directory(const InodePtr& directory, std::string_vie
 Status Stage::rename(const InodePtr& from, std::string_view name, const InodePtr& to, std::string_view new_name,
                      RenameMode mode) {
   if (mode == RenameMode::replace) PLAYFS_CHECK(state_->prepare_replacement(from, name, to, new_name));
-  Status renamed =
-      state_->with_room(true, [&]() PLAYFS_NO_ANALYSIS { return state_->rename(from, name, to, new_name, mode); });
+  Status renamed = state_->with_room(true, [&] {
+    state_->mutex.assert_held();
+    return state_->rename(from, name, to, new_name, mode);
+  });
   state_->look_after_replacements();
   return renamed;
 }

@@ -73,7 +73,8 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
   {
     Loader loader(*state);
     MutexLock lock(state->mutex);
-    auto loaded = [&]() PLAYFS_NO_ANALYSIS -> Status {
+    auto loaded = [&]() -> Status {
+      state->mutex.assert_held();
       PLAYFS_TRY(auto recorded, state->rows->stored().value("base"));
       if (!recorded) PLAYFS_CHECK(loader.create(base));
       return loader.load(std::move(base));
@@ -83,7 +84,7 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
     // Without the mark, a later loss of the database may go unnoticed.
     if (auto marked = mark_begun(directory, state->rows->stored()); !marked)
       log_warning("the staged changes in " + directory + " could not be marked as started: " + marked.error().message);
-    PLAYFS_CHECK([&]() PLAYFS_NO_ANALYSIS { return loader.record_returned(); }());
+    PLAYFS_CHECK(loader.record_returned());
     if (!state->reserve.keep(*state->rows)) state->reserve.give_up();
     state->is_open = true;
   }

@@ -15,6 +15,7 @@ Error in_the_way(const std::vector<std::string>& obstructed) {
 }
 
 Status Rebase::run() {
+  state_.mutex.assert_held();
   PLAYFS_CHECK(state_.settle_replacements(batch_));
   now_ = state_.clock.wall();
   brought_ = now_;

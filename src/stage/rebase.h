@@ -48,7 +48,7 @@ class Rebase {
 
   /// REQUIRES: the stage's mutex, which thread-safety analysis cannot match with this object's. The object must live
   /// until the batch is committed.
-  [[nodiscard]] Status run() PLAYFS_NO_ANALYSIS;
+  [[nodiscard]] Status run();
 
   std::vector<Invalidation> invalidations;
   /// Paths that the new base brings but a local file blocks.

@@ -47,7 +47,8 @@ class Surveyor {
   Surveyor(Stage::State& state, Survey& survey) : state_(state), survey_(survey) {}
 
   /// REQUIRES: the stage's mutex, which thread-safety analysis cannot match with this object's.
-  void run() PLAYFS_NO_ANALYSIS {
+  void run() {
+    state_.mutex.assert_held();
     Frame top{nullptr, state_.root.get(), "", state_.base_root(), std::nullopt, std::nullopt, nullptr};
     walk(top);
     add_what_is_missing();
