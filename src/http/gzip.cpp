@@ -28,10 +28,13 @@ bool has_weight(std::string_view parameters) {
   return q == std::string_view::npos || std::strtod(std::string(parameters.substr(q + 2)).c_str(), nullptr) > 0;
 }
 
-HttpRequest with_plain_tags(HttpRequest request, std::string tags) {
-  for (auto at = tags.find(kTagSuffix); at != std::string::npos; at = tags.find(kTagSuffix))
-    tags.erase(at, kTagSuffix.size() - 1);
-  request.headers.set("If-None-Match", std::move(tags));
+HttpRequest with_plain_tags(HttpRequest request, std::string_view tags) {
+  std::string plain;
+  for (auto at = tags.find(kTagSuffix); at != std::string_view::npos; at = tags.find(kTagSuffix)) {
+    plain.append(tags.substr(0, at)) += '"';
+    tags.remove_prefix(at + kTagSuffix.size());
+  }
+  request.headers.set("If-None-Match", plain.append(tags));
   return request;
 }
 

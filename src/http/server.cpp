@@ -42,8 +42,6 @@ unsigned default_page_threads() { return std::max(1u, std::thread::hardware_conc
 /// The limit on unsent data in the kernel. The rest stays with us, where it is counted; and a slow reader shows
 /// progress every 32 KB rather than every few megabytes.
 constexpr int kMostUnsent = 64 * 1024;
-/// Connections looked at for one that is stalled. If none of them is, the newcomer is refused.
-constexpr int kMostSpared = 16;
 
 /// Between two rounds of the other connections' events. The kernel's queue of new connections holds 4,096: attackers
 /// who keep it full delay each newcomer by as many rounds as it takes to empty it.
@@ -193,11 +191,15 @@ bool Server::Core::make_room() {
 }
 
 bool Server::Core::hold(Session* session, const std::string& client, std::size_t bytes, bool can_go) {
-  for (int spared = 0;;) {
+  for (const Session* first_spared = nullptr;;) {
     const auto verdict = held_.room_for(session, client, bytes);
-    if (!verdict.fits && verdict.in_the_way && spared < kMostSpared) {
-      if (verdict.in_the_way->can_go_on()) held_.spare(verdict.in_the_way), ++spared;
-      else verdict.in_the_way->close();
+    if (Session* other = verdict.in_the_way; !verdict.fits && other && other != first_spared) {
+      if (other->is_spared()) {
+        held_.spare(other);
+        if (!first_spared) first_spared = other;
+      } else {
+        other->close();
+      }
       continue;
     }
     if (!verdict.fits && bytes > kAlwaysRoom) return false;

@@ -50,7 +50,7 @@ struct ServerOptions {
   /// Header fields of one request.
   std::size_t field_limit = 128;
   /// Bytes that connections may hold in memory: unfinished requests, and answers until their clients have read them.
-  /// Past it, the connection without progress for the longest time is closed. If all go on, a newcomer gets 503.
+  /// Past it, the connection without progress for the longest time is closed. If all go on, the newcomer gets 503.
   std::size_t most_held = 24 << 20;
   std::size_t share_of_held = 12 << 20;           ///< per client; its further requests and answers are 503
   std::chrono::milliseconds idle_time{75'000};    ///< between requests

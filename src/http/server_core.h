@@ -139,8 +139,9 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   /// Whether it can be closed to make room: it is neither being served, nor a watcher, nor closed already (a closed
   /// session takes a while to go away).
   [[nodiscard]] bool can_give_way() const { return !is_being_served_ && !live_ && stream_.socket().is_open(); }
-  /// Whether its peer has done its part, and it only waits until the I/O thread comes round to it.
-  [[nodiscard]] bool can_go_on() const;
+  /// Whether it is not to be closed as stalled: its peer has done its part, and only the I/O thread has not come round
+  /// to it yet. True a few times per request, or a crowd that is always about to go on would keep others out.
+  [[nodiscard]] bool is_spared();
 
  private:
   using Parser = bh::request_parser<bh::string_body>;
@@ -210,6 +211,7 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<LiveBody> live_;      // what follows, without an end; the connection has a place among the watchers
   bool is_watching_ = false;            // the beginning was sent
   bool last_ = false;                   // close after this response
+  int times_spared_ = 0;                // since its request began
   bool is_being_served_ = false;
   bool idle_ = true;
 };

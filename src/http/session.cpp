@@ -33,6 +33,8 @@ constexpr std::size_t kHeldByStream = 128 * 1024;
 /// A thread with a larger answer waits until the connection has taken it.
 constexpr std::size_t kLargeAnswer = 64 * 1024;
 constexpr std::chrono::seconds kTryAgain{5};
+/// Per request, however long its answer.
+constexpr int kMostSpared = 3;
 /// Retry-After for a refused watcher: those that are here stay for hours.
 constexpr std::chrono::seconds kWatchLater{30};
 
@@ -108,6 +110,7 @@ void Server::Core::Session::read_header() {
   parser_->header_limit(core_->options_.header_limit);
   parser_->body_limit(core_->options_.body_limit);
   head_bytes_ = body_bytes_ = fields_ = 0;
+  times_spared_ = 0;
   stream_.expires_after(core_->options_.header_time);
   take_what_came();
 }
@@ -251,11 +254,15 @@ void Server::Core::Session::answer(std::shared_ptr<Session> self, const HttpRequ
   if (is_large) taken.wait();
 }
 
-bool Server::Core::Session::can_go_on() const {
-  if (!stream_.socket().is_open()) return false;
-  const short awaited = parser_ ? POLLIN : POLLOUT;  // the parser exists until there is an answer
+bool Server::Core::Session::is_spared() {
+  const bool is_reading = parser_.has_value();  // it exists until there is an answer
+  const bool is_writing = !is_reading && sent_ < head_.size() + body_.size();
+  if (times_spared_ == kMostSpared || !stream_.socket().is_open() || !(is_reading || is_writing)) return false;
+  const short awaited = is_reading ? POLLIN : POLLOUT;
   pollfd peer{descriptor_, awaited, 0};
-  return poll(&peer, 1, 0) > 0 && (peer.revents & awaited) != 0;
+  if (poll(&peer, 1, 0) <= 0 || (peer.revents & awaited) == 0) return false;
+  ++times_spared_;
+  return true;
 }
 
 bool Server::Core::Session::is_wanted(std::chrono::steady_clock::time_point requested) const {

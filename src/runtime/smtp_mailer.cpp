@@ -21,10 +21,21 @@ Status SmtpMailer::send(const service::Mail& mail) {
   auto at = server_.from.rfind('@');
   std::string id = random_.uuid() + (at == std::string::npos ? "@localhost" : server_.from.substr(at));
   net::MailMessage message{mail.to, mail.subject, mail.text, std::move(id), mail_date(clock_.wall())};
-  thread_.post([this, message = std::move(message)] {
-    if (auto sent = net::send_mail(server_, message); !sent) log_error(sent.error().message);
+  // Set while offer() runs, if it is this mail that finds no room, and later if it has to make room for another.
+  auto is_dropped = std::make_shared<std::atomic<bool>>(false);
+  pool_.offer(mail.client, [this, is_dropped, message = std::move(message), until = mail.good_until](bool has_turn) {
+    if (has_turn) return send_in_turn(message, until);
+    *is_dropped = true;
+    log_warning("mail: dropped one, since " + std::to_string(kMostWaiting) + " are waiting to be sent");
   });
+  if (*is_dropped) return fail(ErrorCode::busy, "too many mails are waiting to be sent", "try again in a minute");
   return {};
+}
+
+void SmtpMailer::send_in_turn(const net::MailMessage& message, WallTime good_until) const {
+  if (ending_) return;
+  if (clock_.wall() > good_until) return log_warning("mail: dropped one that waited until it was of no use");
+  if (auto sent = net::send_mail(server_, message); !sent) log_error(sent.error().message);
 }
 
 }  // namespace playfs::runtime

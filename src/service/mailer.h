@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace playfs::service {
@@ -11,12 +12,15 @@ struct Mail {
   std::string to;  ///< one address, without line breaks
   std::string subject;
   std::string text;
+  std::string client;   ///< on whose request: clients take turns
+  WallTime good_until;  ///< of no use afterwards, and not sent
 };
 
 class Mailer {
  public:
   virtual ~Mailer() = default;
-  /// Accepts the mail for delivery, which may still fail later. Must not wait for another machine.
+  /// Accepts the mail for delivery, which may still fail later; `busy` if too many are waiting. Must not wait for
+  /// another machine.
   [[nodiscard]] virtual Status send(const Mail& mail) = 0;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <unordered_map>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -50,8 +50,8 @@ Result<JsonObject> declared_fields(const Json& body) {
 }
 
 JsonObject merge(const JsonObject& base, const JsonObject& changes) {
-  // Indexed by name, since a stranger may send thousands of members.
-  std::unordered_map<std::string_view, const Json*> changed;
+  // Indexed by name, since a stranger may send thousands of members, and not by a hash, which he could make collide.
+  std::map<std::string_view, const Json*> changed;
   for (const auto& [name, value] : changes) changed.emplace(name, &value);
   JsonObject merged;
   for (const auto& [name, value] : base) {

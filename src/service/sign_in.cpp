@@ -123,7 +123,8 @@ Result<WallTime> SignIn::send_code(std::string_view address, const std::string& 
   PLAYFS_CHECK(
       mailer_.send({email, "Your sign-in code: " + shown,
                     "Your sign-in code is " + shown + "\n\nIt is valid for " + std::to_string(kCodeLife.count()) +
-                        " minutes. If you did not request it, ignore this mail.\n"}));
+                        " minutes. If you did not request it, ignore this mail.\n",
+                    client, expires}));
   return expires;
 }
 

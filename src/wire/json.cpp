@@ -1,6 +1,6 @@
 #include "wire/json.h"
 
-#include <unordered_map>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -79,8 +79,8 @@ class Builder {
     bool is_object = false;
     Json::Array items;
     std::vector<JsonMember> members;
-    std::string name;                                        // of the member whose value comes next
-    std::unordered_map<std::string, std::size_t> positions;  // members by name, once there are many
+    std::string name;                              // of the member whose value comes next
+    std::map<std::string, std::size_t> positions;  // members by name, once there are many; strangers choose them
     bool had_duplicate_names = false;
 
     JsonMember* find(const std::string& wanted) {

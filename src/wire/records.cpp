@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -87,7 +87,7 @@ Result<Record> decode_record(const Json& json) {
   const Json* data = object->find("data");
   if (data && data->object()) used.push_back("data");
 
-  std::unordered_set<std::string_view> flat;
+  std::set<std::string_view> flat;  // not hashed: strangers choose the names
   for (const auto& [name, value] : *object) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
     flat.insert(name);

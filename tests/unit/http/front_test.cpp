@@ -77,6 +77,7 @@ TEST(Gzip, TheTwoFormsHaveTagsOfTheirOwnAndBothAreRevalidated) {
     EXPECT_EQ(again.headers.get("ETag"), known);
   }
   EXPECT_EQ(ask({{"If-None-Match", "\"other-gzip\""}}).status, 200);
+  EXPECT_EQ(ask({{"If-None-Match", "\"a-gzip\", W/\"b\", \"t-gzip\", \"c\""}}).status, 304);
 }
 
 class FrontTest : public testing::Test {

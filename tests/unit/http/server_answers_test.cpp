@@ -382,6 +382,40 @@ TEST(HeldAnswers, WhoHasReadEverythingIsNotCutOffBecauseTheServerIsBusy) {
   EXPECT_TRUE(uploads.receive().starts_with("HTTP/1.1 503 "));
 }
 
+/// A body whose second piece waits.
+class Held final : public BodySource {
+ public:
+  explicit Held(Gate& gate) : gate_(gate) {}
+  [[nodiscard]] std::optional<std::uint64_t> size() const override { return 20'000; }
+  Result<std::string> next() override {
+    if (asked_++ > 0) gate_();
+    return std::string(10'000, 'x');
+  }
+
+ private:
+  Gate& gate_;
+  int asked_ = 0;
+};
+
+TEST(HeldAnswers, WhatWaitsForTheServerAloneIsNotSpared) {
+  Gate gate;
+  ServerOptions options;
+  options.most_held = 250'000;  // an answer in pieces is charged half of it
+  auto server = start(options, [&](const HttpRequest& request, const std::string& peer) {
+    if (request.target != "/held") return Answer(echo(request, peer));
+    Answer answer(HttpResponse{200, {}, {}});
+    answer.source = std::make_unique<Held>(gate);
+    return answer;
+  });
+  Connection held(server->port(), "127.0.0.2"), uploads(server->port(), "127.0.0.3");
+  held.send(get("/held"));
+  gate.await_inside(1);
+  uploads.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n" + std::string(200'000, 'x'));
+  EXPECT_TRUE(contains(uploads.receive(), "200 OK"));
+  EXPECT_TRUE(held.closed_by_server());
+  gate.open();
+}
+
 class UnfinishedBodies : public testing::Test {
  protected:
   static constexpr std::size_t kBody = 200'000;

@@ -255,8 +255,8 @@ TEST_F(SignInTest, OtherStepsAndMethods) {
 
 TEST_F(SignInTest, TheOutboxHoldsTheMailsForItsOwnerAlone) {
   Outbox outbox(directory / "outbox");
-  ASSERT_TRUE(outbox.send({"a@example.org", "one", "first\n"}));
-  ASSERT_TRUE(outbox.send({"b@example.org", "two", "second\n"}));
+  ASSERT_TRUE(outbox.send({"a@example.org", "one", "first\n", "a client", {}}));
+  ASSERT_TRUE(outbox.send({"b@example.org", "two", "second\n", "a client", {}}));
   EXPECT_EQ(read_file(directory / "outbox", 4096).value_or(""),
             "To: a@example.org\nSubject: one\n\nfirst\n\nTo: b@example.org\nSubject: two\n\nsecond\n\n");
   struct stat info {};

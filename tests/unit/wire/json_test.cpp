@@ -1,5 +1,8 @@
 #include "wire/json.h"
 
+#include <cstring>
+#include <ctime>
+
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -83,6 +86,46 @@ TEST(ParseJson, SeesThemInLargeObjectsInLinearTime) {
   EXPECT_TRUE(json->object()->had_duplicate_names);
   EXPECT_EQ(json->object()->size(), 100'000u);
   EXPECT_EQ(*json->object()->begin()->value.integer(), 1);
+}
+
+/// ASCII names of 16 bytes with one std::hash, as libstdc++ 12 computes it: MurmurHash64A, whose last block can be
+/// chosen for any hash.
+std::vector<std::string> names_with_one_hash(std::size_t count) {
+  constexpr std::uint64_t mul = 0xc6a4a7935bd1e995;
+  std::uint64_t inverse = mul;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - mul * inverse;
+  auto mixed = [](std::uint64_t v) { return v ^ (v >> 47); };  // its own inverse
+  std::vector<std::string> names;
+  for (std::uint64_t number = 0; names.size() < count; ++number) {
+    std::string name = std::to_string(10'000'000 + number).substr(0, 8) + std::string(8, ' ');
+    std::uint64_t first = 0;
+    std::memcpy(&first, name.data(), 8);
+    const std::uint64_t state = (0xc70f6907 ^ (16 * mul) ^ (mixed(first * mul) * mul)) * mul;
+    const std::uint64_t last = mixed((state ^ 0x1234567) * inverse) * inverse;
+    std::memcpy(name.data() + 8, &last, 8);
+    auto is_plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+    if (std::all_of(name.begin(), name.end(), is_plain)) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+TEST(ParseJson, NamesThatCollideCostNoMoreThanOthers) {
+  static constexpr std::size_t count = 8'000;
+  auto seconds_for = [](const std::vector<std::string>& names) {
+    std::string text = "{";
+    for (const std::string& name : names) text += "\"" + name + "\":1,";
+    text.back() = '}';
+    const std::clock_t begin = std::clock();
+    auto json = parse_json(text);
+    EXPECT_TRUE(json);
+    EXPECT_EQ(json->object()->size(), count);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < count; ++i) others.push_back(std::to_string(1'000'000'000'000'000 + i * 7919));
+  const auto collide = names_with_one_hash(count);
+  EXPECT_EQ(std::hash<std::string>()(collide[0]), std::hash<std::string>()(collide[1])) << "a test of nothing";
+  EXPECT_LT(seconds_for(collide), 10 * seconds_for(others) + 0.05);
 }
 
 TEST(ParseAnswer, MendsWhatAStrangerMayHaveWritten) {
