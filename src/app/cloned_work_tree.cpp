@@ -9,6 +9,8 @@
 #include "app/published_tree.h"
 #include "base/await.h"
 #include "base/fd.h"
+#include "base/private_place.h"
+#include "base/shell.h"
 #include "wire/json.h"
 
 namespace playfs::app {
@@ -46,7 +48,7 @@ Result<T> await_or_cancel(const std::function<bool()>& interrupted, const Start&
 }  // namespace
 
 Result<std::unique_ptr<ClonedWorkTree>> ClonedWorkTree::open(CommandContext& context, MountedPlace place,
-                                                             const std::string& command) {
+                                                             const std::string& command, OthersCommits others) {
   const std::string who = "playfs " + command + " (process " + std::to_string(getpid()) + ")";
   PLAYFS_TRY(auto lock, clone::Lock::take(place.work, who, [&](const std::string& holder) {
                context.out.note("Waiting for " + (holder.empty() ? "another command" : safe(holder)) +
@@ -55,19 +57,29 @@ Result<std::unique_ptr<ClonedWorkTree>> ClonedWorkTree::open(CommandContext& con
   PLAYFS_TRY(const runtime::Source source, context.source(*place.clone));
   PLAYFS_TRY(auto stack, context.open_client_stack(source));
   std::unique_ptr<ClonedWorkTree> opened(
-      new ClonedWorkTree(context, std::move(place), std::move(lock), std::move(stack)));
+      new ClonedWorkTree(context, std::move(place), std::move(lock), std::move(stack), others));
   PLAYFS_CHECK(opened->begin());
   return opened;
 }
 
 Status ClonedWorkTree::begin() {
-  PLAYFS_CHECK(make_private_directory(place().work + "/" + kMarkFolder + kCloneState));
+  const std::string folder = place().work + "/" + kMarkFolder;
+  PLAYFS_CHECK(make_private_directory_below(folder, folder + kCloneState));
+  vfs::FileSystemOptions options = options_of(context_, place());
+  options.may_go_on = [this](const auto& waiting) { return may_go_on(waiting); };
   tree_ = std::make_unique<vfs::LoneWorkTree>(stack_->site(), stack_->clock(), stack_->executor(), stack_->random(),
-                                              options_of(context_, place()));
+                                              std::move(options));
   PLAYFS_CHECK(await<void>([&](auto done) { tree_->open(std::move(done)); }));
   PLAYFS_TRY(clone_, clone::Clone::open(place().work, stack_->site(), *tree_));
   tell_of_kept();
   return clone_->take_in();
+}
+
+Status ClonedWorkTree::may_go_on(const std::vector<publish::QueuedCommit>& waiting) {
+  if (others_ == OthersCommits::refused) return queued_.check(waiting);
+  for (const publish::QueuedCommit& each : waiting) PLAYFS_CHECK(queued_.note(each.tx));
+  taken_over_ = waiting;
+  return {};
 }
 
 void ClonedWorkTree::tell_of_kept() {
@@ -164,11 +176,20 @@ Result<vfs::WorkStatus> ClonedWorkTree::status() {
   return await<vfs::WorkStatus>([&](auto done) { tree_->work_status(std::move(done)); });
 }
 
-Result<publish::CommitResult> ClonedWorkTree::commit(const publish::CommitRequest& request,
+Result<publish::CommitResult> ClonedWorkTree::commit(const publish::CommitRequest& asked,
                                                      const std::function<bool()>& interrupted) {
+  publish::CommitRequest request = asked;
+  // A home that cannot be written keeps nobody from publishing.
+  auto noted = std::make_shared<Status>();
+  request.queueing = [queued = queued_, noted](const std::string& tx) { *noted = queued.note(tx); };
   if (!request.dry_run) PLAYFS_CHECK(clone_->expect_changes());
   auto result = await_or_cancel<publish::CommitResult>(
       interrupted, [&](CancelToken cancel, auto done) { tree_->commit(request, std::move(cancel), std::move(done)); });
+  if (result && result->outcome != publish::Outcome::pending) queued_.forget(result->tx);
+  else if (!*noted)
+    context_.out.note(safe(noted->error().message) +
+                      ". So the next command asks whose commit it is. Try: playfs clone --adopt " +
+                      shell_word(place().work));
   // It is published, whatever becomes of the directory; the next command brings out the rest.
   if (auto brought = bring_out(); !brought) context_.out.note(safe(brought.error().message) + ". Try: playfs update");
   return result;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/command_context.h"
+#include "app/queued_here.h"
 #include "app/work_tree_access.h"
 #include "clone/clone.h"
 #include "vfs/control/control_text.h"
@@ -15,12 +16,18 @@
 
 namespace playfs::app {
 
+/// What waits in a clone and was not queued by this user there (queued_here.h).
+enum class OthersCommits { refused, taken_over };
+
 class ClonedWorkTree final : public WorkTreeAccess {
  public:
   /// Locks the clone, and takes in what was changed in its directory. A new stage is based on the revision in the
-  /// clone's mark.
+  /// clone's mark. What waits in it to be published goes on, or is the reason why opening fails.
   static Result<std::unique_ptr<ClonedWorkTree>> open(CommandContext& context, MountedPlace place,
-                                                      const std::string& command);
+                                                      const std::string& command,
+                                                      OthersCommits others = OthersCommits::refused);
+
+  [[nodiscard]] const std::vector<publish::QueuedCommit>& taken_over() const { return taken_over_; }
 
   /// Writes out what the directory lacks of the work tree, and says on stderr what cannot be.
   Result<clone::BroughtOut> bring_out();
@@ -36,7 +43,7 @@ class ClonedWorkTree final : public WorkTreeAccess {
   [[nodiscard]] Result<std::unique_ptr<ReadableTree>> tree(const std::string& revision) override;
 
   [[nodiscard]] Result<vfs::WorkStatus> status() override;
-  [[nodiscard]] Result<publish::CommitResult> commit(const publish::CommitRequest& request,
+  [[nodiscard]] Result<publish::CommitResult> commit(const publish::CommitRequest& asked,
                                                      const std::function<bool()>& interrupted) override;
   [[nodiscard]] JsonObject details(const publish::CommitResult& result) override;
   [[nodiscard]] Result<vfs::UpdateResult> update() override;
@@ -45,13 +52,16 @@ class ClonedWorkTree final : public WorkTreeAccess {
   [[nodiscard]] Result<std::uint32_t> discard(const std::string& path, bool dry_run) override;
 
  private:
-  ClonedWorkTree(CommandContext& context, MountedPlace place, clone::Lock lock, OpenStack stack)
+  ClonedWorkTree(CommandContext& context, MountedPlace place, clone::Lock lock, OpenStack stack, OthersCommits others)
       : WorkTreeAccess(std::move(place)),
         context_(context),
+        queued_(context.places, this->place().work),
+        others_(others),
         lock_(std::move(lock)),
         stack_(std::move(stack)),
         marked_(this->place().clone->revision) {}
   Status begin();
+  [[nodiscard]] Status may_go_on(const std::vector<publish::QueuedCommit>& waiting);
   void tell_of_kept();
   /// Has the mark name the base, once the directory has it: a stage that is lost is begun anew on that.
   Status mark_base();
@@ -61,8 +71,11 @@ class ClonedWorkTree final : public WorkTreeAccess {
   [[nodiscard]] Result<T> change(Start start);
 
   CommandContext& context_;
+  const QueuedHere queued_;
+  const OthersCommits others_;
   const clone::Lock lock_;
   OpenStack stack_;
+  std::vector<publish::QueuedCommit> taken_over_;
   RevisionId marked_;                        ///< the base that the mark names
   std::unique_ptr<vfs::LoneWorkTree> tree_;  // uses the stack
   std::unique_ptr<clone::Clone> clone_;

@@ -307,17 +307,24 @@ class Parser {
         "clone", "Make a work tree in a plain directory, where nothing can be mounted",
         "  playfs clone demo ~/demo\n"
         "  playfs clone --site https://example.org ID ~/old --revision REV\n"
+        "  playfs clone --adopt ~/demo   (what waits there is published as yours)\n"
         "\n"
         "In it, status, diff, log, commit, update, merge, discard and branches work as in a mount's work tree.\n"
         "DIR/.playfs keeps what is staged, and is never published; deleting DIR deletes nothing published.\n"
         "What is queued there goes on with the next command; status asks nobody, so that head is as last seen.\n"
+        "Where something waits that you did not queue in this directory, commands refuse it (exit code 6): it may\n"
+        "be a stranger's, and would be published as yours. --adopt takes it over, also in a copy.\n"
         "Exit code 1: the clone is there and works, but lacks the entries named: they are unsafe, or cannot be\n"
         "had. 7: likewise, since the service failed for some; playfs update tries again.",
         clone_project, cl);
-    clone_command->add_option("PROJECT", cl->project, "Its id or name")->required();
-    clone_command->add_option("DIR", cl->directory, "A new or empty directory")->required();
-    clone_command->add_option("--revision", cl->revision, "The revision to begin with (default: head)")
-        ->type_name("REV");
+    clone_command->add_option("PROJECT", cl->project, "Its id or name");
+    clone_command->add_option("DIR", cl->directory, "A new or empty directory");
+    auto* clone_revision =
+        clone_command->add_option("--revision", cl->revision, "The revision to begin with (default: head)")
+            ->type_name("REV");
+    clone_command->add_option("--adopt", cl->adopt, "Instead: the clone whose waiting commits become yours")
+        ->type_name("DIR")
+        ->excludes(clone_revision);
 
     std::shared_ptr<McpArguments> mc;
     auto* mcp_command = command(

@@ -18,6 +18,7 @@ void Publisher::State::enqueue(Waiters::Id waiter, const CommitRequest& request,
     if (stopping) return;
   }
   Status ready = stage.check_disk();  // on failure nothing can be frozen
+  if (ready && request.queueing) request.queueing(tx);
   if (ready && request.resolved) ready = stage.accept_conflicted(tx);
   if (!ready) {
     waiters.answer_all(tx, fail(ready.error()));
@@ -71,6 +72,12 @@ Error kept_aside(Error damage, const std::string& folder) {
   damage.hint = "wait: unfinished commits are looked for at the service, and staged again if they are not there";
   return damage;
 }
+
+std::vector<QueuedCommit> queue_of(std::vector<Publication> waiting) {
+  std::vector<QueuedCommit> queue;
+  for (auto& each : waiting) queue.push_back({std::move(each.tx), std::move(each.agent), std::move(each.message)});
+  return queue;
+}
 }  // namespace
 
 Publisher::Publisher(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -113,13 +120,14 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
                                .merges_first = state->options.merges_first});
   PLAYFS_CHECK(end_dry_run(stage));
   PLAYFS_CHECK(state->engine->recover());
+  PLAYFS_TRY(auto waiting, state->journal->waiting());
+  if (state->options.may_go_on) PLAYFS_CHECK(state->options.may_go_on(queue_of(waiting)));
   PLAYFS_TRY(auto last, state->journal->last());
   if (last) {
     state->waiters.answer_all(last->tx, result_of(*last));
     MutexLock lock(state->mutex);
     state->last = result_of(*last);
   }
-  PLAYFS_TRY(auto waiting, state->journal->waiting());
   for (const Publication& each : waiting) {
     state->waiters.begin(each.tx);
     state->waiters.is_journalled(each.tx);
@@ -282,9 +290,7 @@ Progress Publisher::progress() const {
 
 Result<std::vector<QueuedCommit>> Publisher::queue() const {
   PLAYFS_TRY(auto waiting, state_->journal->waiting());
-  std::vector<QueuedCommit> queue;
-  for (auto& each : waiting) queue.push_back({std::move(each.tx), std::move(each.agent), std::move(each.message)});
-  return queue;
+  return queue_of(std::move(waiting));
 }
 
 std::optional<PlannedCommit> Publisher::last_plan() const {

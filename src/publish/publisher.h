@@ -34,11 +34,13 @@ namespace playfs::publish {
 struct CommitRequest {
   std::string agent;
   std::string message;
-  bool wait = true;                       ///< false: answer `pending` once the content is frozen and journalled
-  bool allow_merge = true;                ///< false: prefer a branch to an automatic merge
-  bool resolved = false;                  ///< declares all conflicted paths correct as they are
-  bool dry_run = false;                   ///< for callers that pass the request to plan() instead
-  std::string again = {};                 ///< for callers that pass it to outcome_of() instead: a commit's id
+  bool wait = true;         ///< false: answer `pending` once the content is frozen and journalled
+  bool allow_merge = true;  ///< false: prefer a branch to an automatic merge
+  bool resolved = false;    ///< declares all conflicted paths correct as they are
+  bool dry_run = false;     ///< for callers that pass the request to plan() instead
+  std::string again = {};   ///< for callers that pass it to outcome_of() instead: a commit's id
+  /// Called with the commit's id before it is journalled. May block.
+  std::function<void(const std::string& tx)> queueing = {};
   std::function<void()> journalled = {};  ///< called once the commit survives the end of the process; may block
 };
 
@@ -55,11 +57,14 @@ struct PublisherOptions {
   bool merges_first = true;
   bool reconciles = true;  ///< reconciles when it opens and on reconcile()
   std::string agent;       ///< author of announcements about revisions that were not committed here
+  /// Asked about the commits that an earlier process left, before any of them goes on; an error is that of open().
+  std::function<Status(const std::vector<QueuedCommit>&)> may_go_on = {};
 };
 
 class Publisher {
  public:
-  /// `directory` holds the journal. Resumes what an earlier process left behind. References must outlive the publisher.
+  /// `directory` holds the journal. Resumes what an earlier process left behind, if it may.
+  /// References must outlive the publisher.
   static Result<std::unique_ptr<Publisher>> open(const std::string& directory, ProjectId project, content::Site& site,
                                                  stage::Stage& stage, Executor& executor, const Clock& clock,
                                                  Random& random, Settled settled, PublisherOptions options = {});

@@ -3,9 +3,11 @@
 // Sends no request until the kernel does, or resume() finds something. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/executor.h"
@@ -31,6 +33,7 @@ struct FileSystemOptions {
   /// Mount only this revision, read-only; for a LoneWorkTree, what a new stage is based on. REQUIRES: project
   std::optional<RevisionId> revision;
   bool follows_head = true;  ///< work trees with nothing staged move to a new head by themselves
+  std::function<Status(const std::vector<publish::QueuedCommit>&)> may_go_on = {};  ///< see publish::PublisherOptions
 };
 
 class CloseWatcher;

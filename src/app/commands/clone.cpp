@@ -92,9 +92,35 @@ Status write_state(const MountedPlace& place) {
   return write_clone_mark(place.work, *place.clone);
 }
 
+/// Takes over what waits in a clone, as it is when its queue is opened.
+Result<ExitCode> adopt(CommandContext& context, const std::string& directory) {
+  PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(directory)));
+  if (!place.clone)
+    return fail(ErrorCode::invalid_argument, place.work + " is in a mount, whose queue is yours", "playfs status");
+  PLAYFS_TRY(const auto tree, ClonedWorkTree::open(context, std::move(place), "clone", OthersCommits::taken_over));
+  Json::Array adopted;
+  for (const publish::QueuedCommit& each : tree->taken_over()) {
+    context.out.note("Taken over: '" + safe(each.message) + "', by " + safe(each.agent) + ".");
+    adopted.push_back(JsonObject{{"tx", each.tx}, {"agent", each.agent}, {"message", each.message}});
+  }
+  context.out.note(adopted.empty() ? "Nothing waits there to be published."
+                                   : "Publishing it goes on with each command there. Try: playfs status");
+  context.out.line(tree->place().work);
+  context.out.document(JsonObject{{"project", tree->place().project},
+                                  {"site", tree->place().source},
+                                  {"directory", tree->place().work},
+                                  {"adopted", std::move(adopted)}});
+  return ExitCode::done;
+}
+
 }  // namespace
 
 Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& arguments) {
+  const bool adopts = !arguments.adopt.empty();
+  if (adopts ? !arguments.project.empty() : arguments.directory.empty())
+    return fail(ErrorCode::invalid_argument, "clone needs a project and a new directory, or --adopt and a clone",
+                "playfs help clone");
+  if (adopts) return adopt(context, arguments.adopt);
   PLAYFS_TRY(const MountedPlace place, plan_clone(context, arguments));
   PLAYFS_CHECK(write_state(place));
   PLAYFS_TRY(auto tree, ClonedWorkTree::open(context, place, "clone"));

@@ -156,6 +156,7 @@ struct CloneArguments {
   std::string project;  ///< its id or name
   std::string directory;
   std::optional<std::string> revision;  ///< none: head
+  std::string adopt = {};               ///< instead of these: the clone whose queue is taken over
 };
 Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& arguments);
 

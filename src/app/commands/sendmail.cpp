@@ -109,8 +109,9 @@ class Delivery {
       Beginning beginning{posts[0].fields, posts[1].fields, kWhat, again};
       beginning.key_of = [this](const std::string& collection) { return key_of(collection); };
       PLAYFS_TRY(const BegunThread begun, begin_thread(context_, stack_, std::move(beginning)));
-      PLAYFS_TRY(const Record first, *begun.message);
-      return JsonObject{{"collection", "messages"}, {"id", first.id}, {"thread", begun.thread.id}};
+      const Result<Record>& first = begun.message.value();
+      if (!first) return fail(first.error());
+      return JsonObject{{"collection", "messages"}, {"id", first->id}, {"thread", begun.thread.id}};
     }
     const Post& post = posts.front();
     const std::string list = "/" + post.collection + "?limit=5";

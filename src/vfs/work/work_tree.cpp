@@ -134,6 +134,7 @@ Status WorkTree::open_publisher() {
   publish::PublisherOptions options;
   options.agent = mount_.options().agent;
   options.reconciles = mount_.options().follows_head;
+  options.may_go_on = mount_.options().may_go_on;
   PLAYFS_TRY(auto opened,
              publish::Publisher::open(journal_directory(directory_), project_, mount_.site(), *stage_,
                                       mount_.executor(), mount_.clock(), mount_.random(), settled, options));
