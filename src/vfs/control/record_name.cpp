@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "content/names.h"
 #include "model/for_me.h"
+#include "vfs/link_names.h"
 #include "vfs/mount.h"
 
 namespace playfs::vfs {
@@ -24,9 +25,17 @@ std::string what_became_of_it(const Record& now, const std::string& name) {
   return "is called \"" + name + "\" by now: others have renamed it";
 }
 
+/// Whether the same link stands for both names: whoever writes the path means either.
+bool is_same_link(const std::string& collection, const std::string& one, const std::string& other) {
+  if (collection != "threads" && collection != "spaces") return false;
+  const std::string link = link_name(one);
+  return !link.empty() && link == link_name(other);
+}
+
 /// Whether the record was addressed by this name of it.
 bool is_meant(Mount& mount, const Addressed& addressed, const std::string& name) {
-  return mount.own_renames().lead(addressed.collection, addressed.id, addressed.name, name);
+  return mount.own_renames().lead(addressed.collection, addressed.id, addressed.name, name) ||
+         is_same_link(addressed.collection, addressed.name, name);
 }
 
 /// The version of the record that the list has.

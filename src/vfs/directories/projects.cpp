@@ -10,7 +10,7 @@
 #include "model/path.h"
 #include "vfs/control/requests.h"
 #include "vfs/directories/project.h"
-#include "vfs/directories/record_names.h"
+#include "vfs/link_names.h"
 #include "vfs/mount.h"
 #include "vfs/published/head_fetches.h"
 #include "vfs/work/work_trees.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/text.h"
 #include "model/ids.h"
 #include "model/path.h"
 
@@ -21,19 +20,6 @@ std::optional<std::string> stem_of(const std::string& name) {
 }
 
 bool names_a_file(const std::string& id) { return !why_not_a_component(id) && stem_of(id + std::string(kSuffix)); }
-
-std::string link_name(const std::string& title) {
-  std::string name;
-  for (std::string_view rest = title; !rest.empty();) {
-    const std::string_view next = rest.substr(0, first_code_point(rest).length);
-    if (next.empty()) return {};
-    name += next == "/" || !is_shown_as_it_is(next) ? "_" : next;
-    rest.remove_prefix(next.size());
-  }
-  return why_not_a_component(name) ? std::string() : name;
-}
-
-bool is_shown_as_it_is(std::string_view name) { return escape_for_terminal(name) == name; }
 
 WallTime record_time(const Record& record) {
   auto time = parse_iso8601(record.updated_at);

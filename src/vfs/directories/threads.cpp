@@ -11,8 +11,8 @@
 #include "vfs/control/record_fields.h"
 #include "vfs/control/requests.h"
 #include "vfs/directories/links.h"
-#include "vfs/directories/record_names.h"
 #include "vfs/directories/thread.h"
+#include "vfs/link_names.h"
 #include "vfs/mount.h"
 #include "vfs/published/record_fetches.h"
 

@@ -4,7 +4,7 @@
 
 #include "vfs/control/control_text.h"
 #include "vfs/control/record_change.h"
-#include "vfs/directories/record_names.h"
+#include "vfs/link_names.h"
 
 namespace playfs::vfs {
 namespace {
