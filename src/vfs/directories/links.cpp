@@ -2,6 +2,7 @@
 
 #include "content/names.h"
 #include "model/path.h"
+#include "vfs/attempt_driver.h"
 #include "vfs/mount.h"
 
 namespace playfs::vfs {
@@ -42,6 +43,15 @@ Attempt<LookupResult> LinksDirectory::child(const OperationPtr& op, const std::s
   if (view_.is_shared) mount().names_used().note(op->caller.pid, {view_.collection, record->id, record->name});
   return symlink(op, name, view_.before + record->id + view_.after, record->created_at,
                  view_.is_shared ? 0 : mount().refresh_seconds());
+}
+
+Attempt<LookupResult> LinksDirectory::make_node(const OperationPtr& op, const std::string& name, mode_t mode,
+                                                dev_t device) {
+  if (!view_.is_shared) return VirtualDirectory::make_node(op, name, mode, device);
+  // A shell's `>` would create the name if nothing has it. It fails as a path through such a name does.
+  op->note(kRefused);
+  return fail(ErrorCode::not_found, "nothing is called \"" + name + "\" here: it was renamed, or never was",
+              "list the directory to see what has which name; a path by id stays, whatever it is called");
 }
 
 }  // namespace playfs::vfs

@@ -28,6 +28,7 @@ class LinksDirectory final : public VirtualDirectory {
   [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFLNK; }
   Attempt<LookupResult> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
+  Attempt<LookupResult> make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) override;
   [[nodiscard]] std::string made_of() const override { return view_.collection; }
 
  private:
