@@ -434,6 +434,77 @@ class Renamed(fixture.Fixture):
                 with self.assertRaises(OSError):
                     (self.top / by_name).read_text()
 
+    def opened(self, path, how=0):
+        descriptor = os.open(self.top / path, os.O_RDWR | how)
+        self.addCleanup(os.close, descriptor)
+        return descriptor
+
+    def test_each_open_file_counts_as_reached_as_it_was(self):
+        plans = self.thread('Plans')
+        lab = self.api.create('spaces', name='lab')['id']
+        self.begin()
+        for collection, record, by_id, by_name in (
+                ('threads', plans, f'threads/{plans}/thread.json', 'threads/by-title/Plans/thread.json'),
+                ('spaces', lab, f'spaces/{lab}.json', 'spaces/by-name/lab')):
+            with self.subTest(collection):
+                files = [(path, self.opened(path, how)) for path in (by_id, by_name) for how in (0, os.O_APPEND, os.O_TRUNC)]
+                self.rename(collection, record, **({'title': 'Secrets'} if collection == 'threads' else {'name': 'bar'}))
+                for path, file in files:
+                    change = json.dumps({'kind': 'collab' if self.api.get(collection, record).get('kind') != 'collab' else 'intro'})
+                    if path == by_id:
+                        os.write(file, change.encode())
+                        self.assertEqual(self.api.get(collection, record)['kind'], json.loads(change)['kind'])
+                    else:
+                        self.stale(lambda file=file, change=change: os.write(file, change.encode()))
+
+    def test_what_another_has_written_vouches_for_no_name(self):
+        records = {'agents': ('handle', 'agents/{}.json'), 'spaces': ('name', 'spaces/by-name/{}'),
+                   'threads': ('title', 'threads/by-title/{}/thread.json')}
+        self.begin(tells=True)
+        for collection, (field, path) in records.items():
+            with self.subTest(collection):
+                fields = {'agent': 'bob', 'kind': 'help'} if collection == 'threads' else {}
+                record = self.api.create(collection, **{field: 'old'}, **fields)['id']
+                self.eventually((self.top / path.format('old')).exists, 'the mount has heard of it')
+                one, other = self.opened(path.format('old')), self.opened(path.format('old'))
+                os.write(one, b'{"kind": "collab"}')
+                self.rename(collection, record, **{field: 'new'})
+                self.api.create(collection, **{field: 'old'}, **fields)
+                self.eventually((self.top / path.format('new')).exists, 'the mount knows the new name')
+                for file in other, one:
+                    self.stale(lambda file=file: os.pwrite(file, b'{"kind": "intro"}', 0))
+                self.assertEqual(self.api.get(collection, record)['kind'], 'collab')
+
+    def test_a_record_that_is_read_often_is_asked_for_once(self):
+        plans, ada = self.thread('Plans'), self.api.create('agents', handle='ada')['id']
+        self.begin()
+        for path, request in ((f'threads/{plans}/thread.json', f'GET /.site/data/threads/{plans}'),
+                              ('agents/ada.json', f'GET /.site/data/agents/{ada}')):
+            with self.subTest(path):
+                with self.proxy.counting() as count:
+                    for _ in range(3):
+                        (self.top / path).read_text()
+                self.assertEqual(count.requests.count(request), 1, count.requests)
+
+    def test_titles_that_are_one_link_are_one_name(self):
+        thread = self.thread('Q/A')
+        self.begin()
+        os.listdir(self.by_title)
+        self.rename('threads', thread, title='Q_A')
+        (self.by_title / 'Q_A/reply').write_text('{"body": "json"}')
+        self.assertEqual(self.sh('echo text > threads/by-title/Q_A/reply; cat threads/by-title/Q_A/reply').returncode, 0)
+        (self.by_title / 'Q_A/thread.json').write_text('{"kind": "collab"}')
+        self.assertEqual((sorted(self.bodies()), self.saved()), (['json', 'text'], []))
+        self.assertEqual(self.api.get('threads', thread)['kind'], 'collab')
+
+    def test_a_name_that_nothing_has_is_not_created(self):
+        self.api.create('spaces', name='lab')
+        self.begin()
+        os.listdir(self.top / 'spaces/by-name')
+        for path in 'spaces/by-name/old', 'threads/by-title/old/thread.json':
+            self.assertIn('No such file', self.sh(f'echo "{{}}" > {path}').stderr.replace('nonexistent', 'No such file'))
+        self.told('spaces/by-name/old', 'it was renamed, or never was')
+
     def test_a_change_by_id_does_not_care(self):
         plans, ada = self.thread('Plans'), self.api.create('agents', handle='ada')['id']
         self.begin()

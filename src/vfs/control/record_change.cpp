@@ -71,14 +71,6 @@ Error outdated() {
           "only a copy with the updated_at that the file shows is taken; without updated_at, what differs is set"};
 }
 
-/// Shows the version that the service has: until then, reading the file again would give the old one.
-Async<void> show(Mount& mount, OperationPtr op, ShownRecord shown, Record record) {
-  mount.site().relearn(shown.collection, record);
-  mount.notifications().entry_changed(shown.directory, shown.name);
-  PLAYFS_AWAIT_CHECK(until_kernel_knows(mount, op, shown.directory, "told of the record"));
-  co_return Status();
-}
-
 /// What a change makes of the record's name.
 struct NameChange {
   std::string from, to;
@@ -121,6 +113,16 @@ std::optional<Record> OwnChanges::record() const {
 void OwnChanges::set(Record record) {
   MutexLock lock(mutex_);
   record_ = std::move(record);
+}
+
+std::optional<std::string> OwnChanges::name() const {
+  MutexLock lock(mutex_);
+  return name_;
+}
+
+void OwnChanges::set_name(std::string name) {
+  MutexLock lock(mutex_);
+  name_ = std::move(name);
 }
 
 Result<JsonObject> changed_fields(const std::string& collection, const Record& before, const Record& now,
@@ -173,18 +175,18 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
   if (!asked) co_return fail(std::move(asked).error().while_doing("read the record, which was not changed"));
   const Record now = *std::move(asked);
   remote::Permit permit;
-  // A change made through this open file may have renamed the record.
-  if (const std::string called = name_in_path(*op, shown); !called.empty() && !own->record()) {
-    const Addressed addressed{shown.collection, shown.id, called, path_by_id(shown)};
+  if (const std::string called = name_in_path(*op, shown); !called.empty()) {
+    // A change made through this open file may have renamed the record.
+    const Addressed addressed{shown.collection, shown.id, own->name().value_or(called), path_by_id(shown)};
     if (Status is_it = check_name(mount, addressed, now); !is_it) {
-      PLAYFS_AWAIT_CHECK(show(mount, op, shown, now));
+      mount.site().relearn(shown.collection, now);
       co_return fail(std::move(is_it).error());
     }
     permit = permit_of(mount, addressed);
   }
   Result<JsonObject> differing = changed_fields(shown.collection, *before, now, text);
   if (now.updated_at != before->updated_at && (!differing || differing->empty()))
-    PLAYFS_AWAIT_CHECK(show(mount, op, shown, now));
+    mount.site().relearn(shown.collection, now);
   PLAYFS_CO_TRY(JsonObject changed, std::move(differing));
   if (changed.empty()) co_return RequestAnswer{std::string(), false};
   if (shown.collection == "projects" && changed.find(kHead))
@@ -219,9 +221,10 @@ Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord sh
   own->set(record);
   if (name.is_any()) {
     mount.own_renames().note(shown.collection, shown.id, name.from, name.to);
+    own->set_name(name.to);
     if (shown.collection == "threads") PLAYFS_AWAIT_CHECK(readdress(mount, shown.id, name));
   }
-  PLAYFS_AWAIT_CHECK(show(mount, op, shown, record));
+  mount.site().relearn(shown.collection, record);
   if (shown.collection == "projects") PLAYFS_AWAIT_CHECK(refresh_head(mount, shown.id));
   PLAYFS_AWAIT_CHECK(until_listings_are_dropped(mount, op, shown.collection, "told of the list"));
   co_return RequestAnswer{std::string(), false};

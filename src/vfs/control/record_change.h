@@ -24,9 +24,7 @@ class Mount;
 struct ShownRecord {
   std::string collection, id;
   ShownText text;
-  NodeId directory = 0;   ///< where the file is; set by the directory
-  std::string name = {};  ///< of the file; likewise
-  std::string called{};   ///< the record's name, if the file's is that instead of its id
+  std::string called{};  ///< the record's name, if the file's is that instead of its id
 };
 
 /// The record as the changes made through one open file have left it. Thread-safe; its lock is a leaf.
@@ -35,13 +33,17 @@ class OwnChanges {
   /// nullopt before the first: the record is as the file shows it.
   [[nodiscard]] std::optional<Record> record() const PLAYFS_EXCLUDES(mutex_);
   void set(Record record) PLAYFS_EXCLUDES(mutex_);
+  /// The name that they gave the record; nullopt: none.
+  [[nodiscard]] std::optional<std::string> name() const PLAYFS_EXCLUDES(mutex_);
+  void set_name(std::string name) PLAYFS_EXCLUDES(mutex_);
 
  private:
   mutable Mutex mutex_;
   std::optional<Record> record_ PLAYFS_GUARDED_BY(mutex_);
+  std::optional<std::string> name_ PLAYFS_GUARDED_BY(mutex_);
 };
 
-/// Answers once the service has the change and the kernel will look the file up again. Without a difference, sends
+/// Answers once the service has the change and the next lookup of the file finds it. Without a difference, sends
 /// nothing.
 Async<RequestAnswer> change_record(Mount& mount, OperationPtr op, ShownRecord shown, std::shared_ptr<OwnChanges> own,
                                    std::string text);

@@ -25,11 +25,7 @@ constexpr std::chrono::seconds kWatchPatience{5};
 /// The size shown for a text that is still to come. Reads return no more than there is.
 constexpr std::uint64_t kSizeToCome = 1 << 20;
 
-constexpr const char *kTaken = "taken", *kGivenAway = "given away", *kDrafted = "drafted";
-
-Error another_writes() {
-  return {ErrorCode::busy, "a text is being written to this open file, from beginning to end", "open the file again"};
-}
+constexpr const char *kTaken = "taken", *kDrafted = "drafted";
 
 Fetch until_done(const RequestTextPtr& text) {
   return [text](const CancelToken& cancel, Callback<void> done) { text->wait(cancel, std::move(done)); };
@@ -65,6 +61,11 @@ NodeAttributes RequestFile::shown(std::uint64_t size) {
   return mount().attributes(ino(), S_IFREG | 0644, size, time_);
 }
 
+bool RequestFile::has_mode(mode_t mode) const {
+  const mode_t shown = mount().attributes(ino(), S_IFREG | 0644, 0, time_).mode;
+  return ((shown ^ mode) & 07777) == 0;
+}
+
 RequestFile::Own RequestFile::own() const {
   MutexLock lock(mutex_);
   return {own_, truncated_};
@@ -77,15 +78,6 @@ void RequestFile::set_reached_by(const Operation& op) {
   reached_by_ = std::move(name);
 }
 
-bool RequestFile::shows(const ShownText& text) const {
-  MutexLock lock(mutex_);
-  return !own_ && !truncated_ && text_ == text;
-}
-
-void RequestFile::give_name_away() {
-  if (request_.is_for_record) mount().notifications().entry_changed(parent()->id(), name());
-}
-
 Attempt<AttributesReply> RequestFile::attributes(const OperationPtr&) {
   const auto [text, truncated] = own();
   if (text) return AttributesReply{shown(text->empty() ? kernel_size_.load() : text->end()), 0};
@@ -95,19 +87,14 @@ Attempt<AttributesReply> RequestFile::attributes(const OperationPtr&) {
 }
 
 Attempt<AttributesReply> RequestFile::set_attributes(const OperationPtr& op, const SetAttributes& change) {
-  if (change.mode || change.uid || change.gid) return refused(op);
+  // Editors set the mode of what they have written, which a record's file has anyway.
+  const bool changes_mode = change.mode && !(request_.is_for_record && has_mode(*change.mode));
+  if (changes_mode || change.uid || change.gid) return refused(op);
   if (!change.size) return attributes(op);
-  // The node of a record is made before anybody writes to it: this comes with the open(2) of who will.
-  if (request_.is_for_record) set_reached_by(*op);
-  const RequestTextPtr written = own().text;
-  if (request_.is_for_record && written && written->phase() == RequestText::Phase::collecting && !written->empty() &&
-      written->writer().pid != op->caller.pid)
-    return fail(another_writes());
   {
     MutexLock lock(mutex_);
     truncated_ = true;
   }
-  give_name_away();
   if (auto text = own().text) text->resize(*change.size);
   return AttributesReply{shown(*change.size), 0};
 }
@@ -140,22 +127,13 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
     op->note(kTaken);
     op->set_outcome(before);
   }
-  // Without O_TRUNC this is the first that comes from who writes.
-  if (request_.is_for_record && !own().text && !own().truncated) set_reached_by(*op);
   auto taken = op->outcome<RequestTextPtr>();
   RequestTextPtr text = taken ? *taken : text_for(op, offset, data);
   if (!op->noted(kTaken)) {
     const bool is_open = text->phase() == RequestText::Phase::collecting;
-    // First of all a record's name gets a new node, so that the watcher's lookup of the name, like all others, comes to
-    // the directory.
-    if (request_.is_for_record && is_open && text->empty() && !op->noted(kGivenAway)) {
-      give_name_away();
-      return missing(until_kernel_knows(mount(), op, parent()->id(), kGivenAway));
-    }
-    // Another open of the same node, which would write its piece over this text.
-    if (request_.is_for_record && is_open && !text->empty() && offset != text->end()) return fail(another_writes());
     if (Status may = text->may_take(offset, data); !may) {
       if (is_open) refuse(text, may.error());
+      else if (request_.is_for_record) op->note(kRefused);
       return fail(std::move(may).error());
     }
     if (!is_open) return data.size();

@@ -1,7 +1,8 @@
 // A control file that accepts requests: `new`, `reply`, `commit`, `state.json`, and records that anybody may change.
 //
 // Everything written through one open file is one request, however many write(2)s it takes. There is no open or release
-// here, so each lookup creates a node: a node stands for one open file. The first write waits until a CloseWatcher
+// here, so each lookup creates a node: a node stands for one open file, and has what belongs to it: its text, how it
+// was reached, and what it has changed. The first write waits until a CloseWatcher
 // watches the node, and the close then completes the text. Without a watcher (no inotify instance left, mount point
 // hidden) a pause in writing completes it. A JSON object is complete with its last brace, and that write waits for the
 // outcome.
@@ -35,8 +36,6 @@ class RequestFile final : public Node {
   [[nodiscard]] bool creates(const std::string& collection, const std::string* owner) const {
     return request_.creates == collection && (!owner || request_.owner == *owner);
   }
-  /// Whether it shows this text and nobody has changed the file.
-  [[nodiscard]] bool shows(const ShownText& text) const;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   /// Truncation, as by a shell's `>`, is accepted and makes no request.
   Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change) override;
@@ -53,6 +52,8 @@ class RequestFile final : public Node {
 
  private:
   [[nodiscard]] NodeAttributes shown(std::uint64_t size);
+  /// Whether a chmod(2) to that mode changes nothing.
+  [[nodiscard]] bool has_mode(mode_t mode) const;
   struct Own {
     RequestTextPtr text;  ///< nullptr: nothing was written through this open file
     bool truncated = false;
@@ -64,9 +65,6 @@ class RequestFile final : public Node {
   [[nodiscard]] Fetch keep_draft(const OperationPtr& op, const RequestTextPtr& text);
   void begin_after_a_pause(const RequestTextPtr& text);
   void run(const RequestTextPtr& text);
-  /// Call before the first write to a record's file: from then on its text differs from the record, so the name goes to
-  /// a new node.
-  void give_name_away();
   /// Saves the text first if it was accepted and will not be sent.
   void finish(const RequestTextPtr& text, Result<RequestAnswer> result);
   /// Records an error, then ends it.

@@ -35,8 +35,8 @@ struct Request {
   /// Refuses what can be refused at the first write, before the text is complete. Not called for JSON, which may
   /// contain options that allow more.
   std::function<Attempt<void>(const OperationPtr& op)> check = {};
-  /// Whether the file shows a record and accepts a JSON object with changes to it. The first write to the file gives
-  /// its name to a new node, so that the next open finds the record, not the text.
+  /// Whether the file shows a record and accepts a JSON object with changes to it. The next open finds the record, not
+  /// the text or the outcome.
   bool is_for_record = false;
   /// The collection of the record that it creates, and what the record belongs to: for a message, its thread.
   std::string creates = {}, owner = {};

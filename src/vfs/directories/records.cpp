@@ -17,6 +17,7 @@
 #include "vfs/control/requests.h"
 #include "vfs/directories/links.h"
 #include "vfs/directories/record_names.h"
+#include "vfs/link_names.h"
 #include "vfs/published/list_fetches.h"
 #include "vfs/published/record_fetches.h"
 
@@ -143,7 +144,7 @@ Attempt<LookupResult> CollectionDirectory::child(const OperationPtr& op, const s
   auto stem = stem_of(name);
   if (!stem) return nothing(kEndless);
   PLAYFS_ATTEMPT(std::string id, id_of(op, *stem));
-  auto here = part_here(mount(), op, view_.collection, id, text_of_record);
+  auto here = shown_record(op, view_.collection, id);
   if (!here && here.error().fetch && view_.by_handle)
     return missing(or_absent(op, not_registered(*stem, is_sure_of_names()), std::move(here).error().fetch));
   PLAYFS_ATTEMPT(RecordPartPtr part, std::move(here));

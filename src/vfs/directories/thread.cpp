@@ -86,7 +86,7 @@ Attempt<LookupResult> ThreadDirectory::child(const OperationPtr& op, const std::
   }
   if (grows(name)) return growing(op, name);
   if (name != "thread.json") return nothing(kEndless);
-  PLAYFS_ATTEMPT(RecordPartPtr thread, part_here(mount(), op, "threads", thread_, text_of_record));
+  PLAYFS_ATTEMPT(RecordPartPtr thread, shown_record(op, "threads", thread_));
   return record_file(op, name,
                      {"threads", thread_, shown_text_of(mount(), "threads", thread_, text_of_record, *thread)},
                      record_time(thread->record));
@@ -222,7 +222,7 @@ Attempt<ListedNames> MessagesDirectory::names(const OperationPtr& op) {
 Attempt<LookupResult> MessagesDirectory::child(const OperationPtr& op, const std::string& name) {
   auto stem = stem_of(name);
   if (!stem) return nothing(kEndless);
-  PLAYFS_ATTEMPT(RecordPartPtr part, part_here(mount(), op, "messages", *stem, text_of_record));
+  PLAYFS_ATTEMPT(RecordPartPtr part, shown_record(op, "messages", *stem));
   if (text_field(part->record.fields, "thread") != thread_) return nothing();
   return record_file(op, name, {"messages", *stem, shown_text_of(mount(), "messages", *stem, text_of_record, *part)},
                      record_time(part->record));

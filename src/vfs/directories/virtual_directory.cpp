@@ -200,26 +200,36 @@ Attempt<LookupResult> VirtualDirectory::snapshot(const OperationPtr& op, const s
   return found(op, node, entry_timeout);
 }
 
+Attempt<RecordPartPtr> VirtualDirectory::shown_record(const OperationPtr& op, const std::string& collection,
+                                                      const std::string& id) {
+  if (mount().site().events_state().is_live) return part_here(mount(), op, collection, id, text_of_record);
+  const SteadyTime now = mount().clock().steady();
+  if (asked_.is_since(id, now - mount().options().refresh))
+    return known_part(mount(), op, collection, id, text_of_record);
+  PLAYFS_ATTEMPT(RecordPartPtr part, part_here(mount(), op, collection, id, text_of_record));
+  asked_.note(id, now);
+  return part;
+}
+
 Attempt<LookupResult> VirtualDirectory::record_file(const OperationPtr& op, const std::string& name, ShownRecord record,
                                                     WallTime time) {
   if (auto watched = mount().requests().looked_for_by(op->caller.pid)) return found(op, watched, 0);
-  const double entry_timeout = until_told(record.collection, record.id, name);
-  record.directory = id();
-  record.name = name;
+  Request request;
+  request.is_for_record = true;
+  request.run = [&mount = mount(), record, own = std::make_shared<OwnChanges>()](const OperationPtr& running,
+                                                                                 std::string text) {
+    return change_record(mount, running, record, own, std::move(text));
+  };
   auto node = children_.get<RequestFile>(
-      name, [&](const RequestFile& file) { return file.shows(record.text); },
+      name, [](const RequestFile&) { return false; },
       [&] {
-        Request request;
-        request.is_for_record = true;
-        request.run = [&mount = mount(), record, own = std::make_shared<OwnChanges>()](const OperationPtr& running,
-                                                                                       std::string text) {
-          return change_record(mount, running, record, own, std::move(text));
-        };
         return std::make_shared<RequestFile>(mount(), shared_from_this(), name,
                                              op->id_for_new.value_or(mount().nodes().new_id()), record.text, time,
                                              nullptr, std::move(request));
       });
-  return found(op, node, entry_timeout);
+  // A message has no name, and a thread may have thousands of them.
+  if (record.collection != "messages") node->set_reached_by(*op);
+  return found(op, node, 0);
 }
 
 Attempt<LookupResult> VirtualDirectory::request_file(const OperationPtr& op, const std::string& name,

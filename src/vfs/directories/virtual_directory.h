@@ -20,7 +20,9 @@
 #include "vfs/children.h"
 #include "vfs/control/record_change.h"
 #include "vfs/control/request_text.h"
+#include "vfs/directories/asked_records.h"
 #include "vfs/node.h"
+#include "vfs/published/record_fetches.h"
 #include "vfs/shown_text.h"
 
 namespace playfs::vfs {
@@ -105,7 +107,9 @@ class VirtualDirectory : public Node {
   Attempt<LookupResult> found(const OperationPtr& op, const NodePtr& node, double entry_timeout);
   Attempt<LookupResult> snapshot(const OperationPtr& op, const std::string& name, ShownText text, WallTime time,
                                  double entry_timeout = 0, const char* fixed = nullptr);
-  /// A file that shows a record and accepts changes to it.
+  /// The record for a file that shows it: at most `refresh` old.
+  Attempt<RecordPartPtr> shown_record(const OperationPtr& op, const std::string& collection, const std::string& id);
+  /// A file that shows a record and accepts changes to it: each lookup stands for one open file.
   Attempt<LookupResult> record_file(const OperationPtr& op, const std::string& name, ShownRecord record, WallTime time);
   /// A request file that shows the last result, or `otherwise` before the first request.
   Attempt<LookupResult> request_file(const OperationPtr& op, const std::string& name, ShownText otherwise,
@@ -148,6 +152,7 @@ class VirtualDirectory : public Node {
   Attempt<LookupResult> stand_in(const OperationPtr& op, const std::string& name);
 
   Children children_;
+  AskedRecords asked_;
   Children late_;  ///< stand-ins for directories
   mutable Mutex late_mutex_;
   std::map<std::string, Late> late_names_ PLAYFS_GUARDED_BY(late_mutex_);

@@ -189,6 +189,56 @@ TEST(Control, AgentsGoByTheirHandle) {
   EXPECT_EQ(string_of(parsed(mount.read_file("agents/ada.json")), "handle"), "ada");
 }
 
+TEST(Control, EachOpenOfARecordIsARequestOfItsOwn) {
+  Service service;
+  const std::string id = service.create("spaces", {{"name", "lab"}}).id;
+  Mounted mount(service);
+  const Entry one = mount.walk("spaces/" + id + ".json").value(), other = mount.walk("spaces/" + id + ".json").value();
+  EXPECT_NE(one.node, other.node);
+  EXPECT_EQ(one.attributes.ino, other.attributes.ino);
+  EXPECT_EQ(one.entry_timeout, 0);
+  const std::uint64_t end = one.attributes.size;
+  ASSERT_TRUE(mount.write(one.node, R"({"a": 1})", end));
+  ASSERT_TRUE(mount.write(other.node, R"({"b": 2})", end)) << "appended, too";
+  const JsonObject fields = service.get("spaces", id).fields;
+  EXPECT_EQ(fields.find("a")->integer(), 1);
+  EXPECT_EQ(fields.find("b")->integer(), 2);
+  EXPECT_EQ(mount.write(one.node, R"({"c": 3})", end + 8).error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(*mount.read_file(".playfs/errors.ndjson"), HasSubstr("one open takes one request"));
+}
+
+TEST(Control, EachChangeByANameChecksIt) {
+  Service service;
+  const std::string id = service.create("agents", {{"handle", "ada"}}).id;
+  Mounted mount(service);
+  const Entry one = mount.walk("agents/ada.json").value(), other = mount.walk("agents/ada.json").value();
+  ASSERT_TRUE(mount.write(one.node, R"({"by": 1})"));
+  service.patch("agents", id, {{"handle", "eve"}});
+  EXPECT_EQ(mount.write(other.node, R"({"by": 2})").error().code, ErrorCode::stale);
+  EXPECT_EQ(mount.write(one.node, R"({"by": 3})").error().code, ErrorCode::stale) << "through the same open, too";
+  EXPECT_EQ(service.get("agents", id).fields.find("by")->integer(), 1);
+}
+
+TEST(Control, WhoOpensByAnIdIsNotJudgedByAnothersName) {
+  constexpr pid_t one = 2'000'000'001, other = 2'000'000'002;  // no process can have these
+  Service service;
+  const std::string id = service.create("threads", {{"title", "Q/A"}, {"agent", "a"}, {"kind", "help"}}).id;
+  const std::string path = "threads/" + id + "/thread.json";
+  Mounted mount(service);
+  mount.caller.pid = one;
+  const Entry by_id = mount.walk(path).value();
+  mount.caller.pid = other;
+  ASSERT_TRUE(mount.walk("threads/by-title/Q_A"));
+  const Entry by_title = mount.walk(path).value();
+  service.patch("threads", id, {{"title", "Q_A"}});
+  EXPECT_TRUE(mount.write(by_title.node, R"({"kind": "intro"})")) << "both titles are the same link";
+  service.patch("threads", id, {{"title", "Secrets"}});
+  EXPECT_EQ(mount.write(by_title.node, R"({"kind": "help"})").error().code, ErrorCode::stale);
+  mount.caller.pid = one;
+  EXPECT_TRUE(mount.write(by_id.node, R"({"kind": "collab"})"));
+  EXPECT_EQ(string_of(service.get("threads", id).fields, "kind"), "collab");
+}
+
 TEST(Control, TheMountTellsOfItself) {
   Service service;
   ProjectId project = service.project("demo");
