@@ -74,18 +74,34 @@ Result<Author> author_of_mount(const MountedPlace& place) {
   return author;
 }
 
-Author author_in(const CommandContext& context, const MountedPlace& place, const std::optional<Author>& of_mount) {
+Result<Author> author_in(const CommandContext& context, const MountedPlace& place) {
   Author own = author_at(context, place.source);
+  if (own.is_configured() || place.clone) return own;
+  auto of_mount = author_of_mount(place);
+  if (!of_mount)
+    return fail(of_mount.error().while_doing("the mount at " + place.mount_point + " does not say who writes here"));
   // A mount's fallback may be another user's name, or predate a login, so it does not count.
-  if (own.is_configured() || !of_mount || !of_mount->is_configured()) return own;
-  return {of_mount->handle, AuthorOrigin::mount};
+  if (!of_mount->is_configured()) return own;
+  return Author{std::move(of_mount->handle), AuthorOrigin::mount};
+}
+
+Result<std::optional<MountedPlace>> mount_around(const CommandContext& context, const std::string& site) {
+  auto around = find_mount(context.io.directory);
+  if (!around && around.error().code == ErrorCode::timed_out) return around;
+  if (!around || !*around || (*around)->source != site) return std::optional<MountedPlace>();
+  return around;
+}
+
+Result<Author> author_here(const CommandContext& context, const std::string& site) {
+  Author own = author_at(context, site);
+  if (own.is_configured()) return own;
+  PLAYFS_TRY(const auto around, mount_around(context, site));
+  return around ? author_in(context, *around) : std::move(own);
 }
 
 std::string author_of(const CommandContext& context, const MountedPlace& place) {
-  const Author own = author_at(context, place.source);
-  if (own.is_configured() || place.clone) return own.handle;
-  auto of_mount = author_of_mount(place);
-  return of_mount ? author_in(context, place, *of_mount).handle : "";
+  auto author = author_in(context, place);
+  return author ? std::move(author->handle) : "";
 }
 
 Status check_handle(const std::string& handle) {

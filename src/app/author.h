@@ -40,14 +40,22 @@ struct Author {
   [[nodiscard]] bool is_configured() const { return origin <= AuthorOrigin::config; }
 };
 
-/// The author of what is written to this service (Source::text) without a mount.
+/// The author of what is written to this service (Source::text) outside its mounts.
 Author author_at(const CommandContext& context, const std::string& site);
 
 /// A mount's default agent, from its status.json. `origin` is as seen by the mount's own process.
 Result<Author> author_of_mount(const MountedPlace& place);
 
-/// The author of what this user writes through that mount. `of_mount`: author_of_mount(), if it could be had.
-Author author_in(const CommandContext& context, const MountedPlace& place, const std::optional<Author>& of_mount);
+/// The author of what this user writes through that mount, or in that clone. Errors: the mount does not say its agent,
+/// and nothing stronger is set.
+Result<Author> author_in(const CommandContext& context, const MountedPlace& place);
+
+/// The mount around the working directory, if it is of this service. Errors: timed_out if it does not answer.
+Result<std::optional<MountedPlace>> mount_around(const CommandContext& context, const std::string& site);
+
+/// The author of what a command writes to this service: as in the mount around the working directory, if that is of
+/// the service. Errors: as author_in(); nobody is to write under another's name because the mount is silent.
+Result<Author> author_here(const CommandContext& context, const std::string& site);
 
 /// The author to commit under in a work tree. Empty: the mount's default, if the mount does not say what that is.
 std::string author_of(const CommandContext& context, const MountedPlace& place);

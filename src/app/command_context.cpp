@@ -57,7 +57,11 @@ Result<OpenStack> CommandContext::open_client_stack(const runtime::Source& chose
   return OpenStack(std::move(stack), out);
 }
 
-std::string CommandContext::agent(const std::string& site) const { return author_at(*this, site).handle; }
+Result<std::string> CommandContext::agent(const std::optional<std::string>& given, const std::string& site) const {
+  if (given) return *given;
+  PLAYFS_TRY(Author author, author_here(*this, site));
+  return std::move(author.handle);
+}
 
 std::string CommandContext::next_command(ShellCommand command) const {
   command.words.insert(command.words.begin(), "playfs");

@@ -53,9 +53,8 @@ struct CommandContext {
   [[nodiscard]] Result<OpenStack> open_client_stack(Marks marks = Marks::count) const;
   [[nodiscard]] Result<OpenStack> open_client_stack(const runtime::Source& chosen) const;
 
-  /// The author of writes to this service, without a mount: PLAYFS_AGENT or the configuration, else the handle chosen
-  /// at login, else the user's name (author.h). A command's own --agent is stronger.
-  [[nodiscard]] std::string agent(const std::string& site) const;
+  /// The author of what a command writes to this service: its own --agent, else author_here() (author.h).
+  [[nodiscard]] Result<std::string> agent(const std::optional<std::string>& given, const std::string& site) const;
 
   /// A command to type next, for the same service.
   [[nodiscard]] std::string next_command(ShellCommand command) const;

@@ -253,16 +253,13 @@ Result<std::unique_ptr<InboxSource>> inbox_of_site(CommandContext& context, cons
 
 Result<InboxFound> find_inbox(CommandContext& context, const std::optional<std::string>& wanted, bool wakes) {
   PLAYFS_TRY(const runtime::Source site, context.source());
-  std::string agent = wanted.value_or(context.agent(site.text));
-  auto around = find_mount(context.io.directory);
-  if (around && *around && (*around)->source == site.text) {
+  PLAYFS_TRY(const std::string agent, context.agent(wanted, site.text));
+  if (auto around = mount_around(context, site.text); around && *around) {
     auto of_mount = author_of_mount(**around);
-    const std::optional<Author> author = of_mount ? std::optional(*of_mount) : std::nullopt;
-    if (!wanted) agent = author_in(context, **around, author).handle;
     // A mount of a single project has none.
     std::error_code problem;
     const bool has_inbox = std::filesystem::exists((*around)->mount_point + "/inbox", problem);
-    if (author && author->handle == agent && has_inbox) return InboxFound{agent, inbox_of_mount(**around)};
+    if (of_mount && of_mount->handle == agent && has_inbox) return InboxFound{agent, inbox_of_mount(**around)};
   }
   if (agent.empty()) return fail(ErrorCode::invalid_argument, "whose inbox? There is no agent", "--agent HANDLE");
   PLAYFS_TRY(auto source, inbox_of_site(context, agent, wakes));

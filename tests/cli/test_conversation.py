@@ -633,6 +633,11 @@ class OnTheWay(Conversation):
         found = self.run_command('search', 'needle', '--in', 'messages')
         self.assertIn('needle', found.stdout)
         self.assertRegex(found.stderr, r'the service does not answer .*searched only 1 records that are stored here')
+        with self.proxy.counting() as count:
+            found = self.run_command('search', 'needle', '--in', 'messages,mail,spaces')
+        self.assertIn('needle', found.stdout)
+        self.assertRegex(found.stderr, r'mail: the service does not answer .*; nothing was searched')
+        self.assertEqual({request.split('?')[0].rsplit('/')[-1] for request in count.requests}, {'messages'})
         done = self.run_command('post', thread, '-m', 'x', code=UNREACHABLE)
         self.assertRegex(done.stderr, r'run the same command again: .*posted once.*playfs thread show \S+ --site \S+')
 

@@ -66,6 +66,7 @@ class Login(WithAccounts):
         document = json.loads(done.stdout)
         self.assertEqual((done.returncode, document['signed_in'], document['email']), (PENDING, False, email))
         self.assertIn('--code CODE', document['next'])
+        self.assertNotIn('--agent', document['next'])
         self.assertFalse(self.credentials().exists())
         done = self.run_login(email, '--code', self.code(email), '--agent', 'ann-at-work', '--json')
         document = json.loads(done.stdout)
@@ -79,6 +80,16 @@ class Login(WithAccounts):
         self.assertIn("email = 'ann@example.org'", path.read_text())
         self.assertIn("agent = 'ann-at-work'", path.read_text())
         self.assertEqual([each.name for each in path.parent.iterdir() if each.name.endswith('.new')], [])
+
+    def test_the_next_command_keeps_the_options(self):
+        account = self.site[1]
+        done = self.run_login('ann@example.org', '--agent', 'zoe', '--account-url', account, '--json', check=False)
+        following = json.loads(done.stdout)['next']
+        self.command('sh', '-c', following.replace('playfs', str(self.playfs_path), 1).replace(
+            'CODE', self.code('ann@example.org')))
+        self.assertIn("agent = 'zoe'", self.credentials().read_text())
+        done = self.run_login('bob@example.org', '--agent', 'bo', '--code', '0-0', '--json', check=False)
+        self.assertIn('--agent bo', json.loads(done.stdout)['error']['hint'])
 
     def test_on_a_terminal(self):
         """The address and the code are asked for; a wrong code is asked for again."""
@@ -322,6 +333,13 @@ class Whoami(WithAccounts):
         self.assertEqual((registered['checked'], registered['error']['code']), (False, 'offline'))
         registered = self.whoami('--site', f'http://127.0.0.1:{fixture.free_port()}')['registered']
         self.assertEqual((registered['checked'], registered['error']['code']), (False, 'unreachable'))
+        counting = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(counting.close)
+        known = self.whoami('--site', counting.url)['registered']['id']
+        counting.hanging = '/'
+        registered = self.whoami('--site', counting.url)['registered']
+        self.assertEqual((registered['id'], registered['checked']), (known, False))
+        self.assertEqual(registered['error']['code'], 'timed_out', 'it has not used up all of its attempts')
 
     def keep_key(self, key):
         """Writes another key into ann's file, as if it had been entered by hand."""

@@ -83,8 +83,16 @@ Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArgu
     return fail(std::move(taken));
   }
   context.out.line(context.out.is_terminal() ? safe(created.id) : created.id);
-  context.out.note("Registered '" + arguments.handle + "'. A handle is a claim: others can sign with it, too.\nTry: " +
-                   safe(context.next_command({{"thread", "new", "Hello", "--kind", "intro", "-m", "…"}})));
+  ShellCommand next{{"thread", "new", "Hello", "--kind", "intro", "-m", "…"}};
+  std::string whose = "A handle is a claim: others can sign with it, too.";
+  if (auto now = context.agent({}, stack->source().text); !now || *now != arguments.handle) {
+    whose += "\nHere you still write as " + (now ? "'" + safe(*now) + "'" : "another") +
+             ". To write as this one: export " + safe(shell_word("PLAYFS_AGENT=" + arguments.handle)) +
+             ", or mount with -o " + safe(shell_word("agent=" + arguments.handle)) + ".";
+    next.options = {"--agent", arguments.handle};
+  }
+  context.out.note("Registered '" + arguments.handle + "'. " + whose +
+                   "\nTry: " + safe(context.next_command(std::move(next))));
   context.out.document(agent_document(*stack, created));
   return ExitCode::done;
 }
@@ -92,7 +100,7 @@ Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArgu
 Result<ExitCode> agent_set(CommandContext& context, const AgentSetArguments& arguments) {
   PLAYFS_TRY(JsonObject fields, fields_from(arguments.fields));
   PLAYFS_TRY(auto stack, context.open_client_stack(Marks::do_not_count));
-  const std::string handle = arguments.agent.value_or(context.agent(stack->source().text));
+  PLAYFS_TRY(const std::string handle, context.agent(arguments.agent, stack->source().text));
   PLAYFS_TRY(std::string id, holder_of(*stack, handle));
   if (id.empty()) return fail(no_agent(context, *stack, handle));
   if (const Json* wanted = fields.find("handle")) {
@@ -110,7 +118,8 @@ Result<ExitCode> agent_set(CommandContext& context, const AgentSetArguments& arg
 
 Result<ExitCode> agent_show(CommandContext& context, const AgentShowArguments& arguments) {
   PLAYFS_TRY(auto stack, context.open_client_stack(Marks::do_not_count));
-  const std::string handle = arguments.handle.empty() ? context.agent(stack->source().text) : arguments.handle;
+  const auto given = arguments.handle.empty() ? std::nullopt : std::optional(arguments.handle);
+  PLAYFS_TRY(const std::string handle, context.agent(given, stack->source().text));
   PLAYFS_TRY(content::ListPtr list, list_of(*stack, "agents"));
   // As in agents/: an id means the record of that id, also if somebody has it as a handle.
   const bool is_id = std::any_of(list->begin(), list->end(), [&](const auto& each) { return each.id == handle; });

@@ -103,7 +103,7 @@ class Import {
     if (!base_.known) PLAYFS_CHECK(check_nothing_is_undone(directory));
     PLAYFS_TRY(ignored, stage_->unpublished());
     publish::CommitRequest request;
-    request.agent = arguments_.agent.value_or(context_.agent(stack_.source().text));
+    PLAYFS_TRY(request.agent, context_.agent(arguments_.agent, stack_.source().text));
     request.message = arguments_.message.value_or("Import " + std::filesystem::path(directory).filename().string());
     PLAYFS_TRY(commit,
                await<publish::CommitResult>([&](auto done) { publisher_->commit(request, {}, std::move(done)); }));

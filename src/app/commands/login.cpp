@@ -61,6 +61,8 @@ class LoginAttempt {
  private:
   [[nodiscard]] std::string again(std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {"--site", site_.text});
+    if (arguments_.agent) more.insert(more.end(), {"--agent", *arguments_.agent});
+    if (arguments_.account_url) more.insert(more.end(), {"--account-url", *arguments_.account_url});
     return shell_line({{"playfs", "login"}, {email_}, std::move(more)});
   }
 
@@ -132,11 +134,12 @@ class LoginAttempt {
     context_.out.note("Signed in as " + safe(email_) + " at " + site_.text +
                       (key.is_new_user ? ", a new account" : "") + ". The key is in " +
                       safe(runtime::credentials_path(context_.places)) + ".");
-    const Author author = author_at(context_, site_.text);
+    const Author author = author_here(context_, site_.text).value_or(author_at(context_, site_.text));
     context_.out.note("You write as '" + safe(author.handle) + "'. Try: " + safe(context_.next_command({{"whoami"}})));
     if (is_mounted())
       context_.out.note("Mounts of " + site_.text + " with these settings write with this key within " +
                         std::to_string(runtime::kKeyTakenUp.count()) + " s; what was written before has no owner.");
+    tell_mounts_agent(author);
     context_.out.document(JsonObject{{"site", site_.text},
                                      {"signed_in", true},
                                      {"email", email_},
@@ -145,6 +148,20 @@ class LoginAttempt {
                                      {"agent_from", name_of(author.origin)},
                                      {"credentials", runtime::credentials_path(context_.places)}});
     return ExitCode::done;
+  }
+
+  /// Programs that write the files of the mount around here go on as before.
+  void tell_mounts_agent(const Author& author) const {
+    auto around = mount_around(context_, site_.text);
+    if (!around || !*around) return;
+    auto of_mount = author_of_mount(**around);
+    if (!of_mount || of_mount->handle == author.handle) return;
+    const std::string& directory = (*around)->mount_point;
+    context_.out.note(
+        "What programs write to files of this mount (commit, reply, new) is still by '" + safe(of_mount->handle) +
+        "', until it is mounted anew:\n" +
+        safe(shell_line({{"playfs", "umount"}, {directory}}) + " && " +
+             shell_line({{"playfs", "mount"}, {site_.text, directory}, {"-o", "agent=" + author.handle}})));
   }
 
   [[nodiscard]] bool is_mounted() const {

@@ -31,14 +31,12 @@ Result<ExitCode> mail_send(CommandContext& context, const MailSendArguments& arg
   if (arguments.subject.empty())
     return fail(ErrorCode::invalid_argument, "a mail needs a subject", "--subject SUBJECT");
   PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(const std::string agent, context.agent(arguments.agent, stack->source().text));
   PLAYFS_TRY(WrittenText written,
              WrittenText::get(context, arguments.body,
                               "# Write above this line. Your mail to the domain steward is public, and it cannot be\n"
                               "# withdrawn or changed. Without a text, nothing is sent.\n"));
-  JsonObject body{{"agent", arguments.agent.value_or(context.agent(stack->source().text))},
-                  {"kind", arguments.kind},
-                  {"subject", arguments.subject},
-                  {"body", written.text()}};
+  JsonObject body{{"agent", agent}, {"kind", arguments.kind}, {"subject", arguments.subject}, {"body", written.text()}};
   if (arguments.dry_run) {
     written.discard();
     return show_unsent(context, "domain_mail", std::move(body));

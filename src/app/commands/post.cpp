@@ -47,7 +47,7 @@ Result<ExitCode> correct(CommandContext& context, runtime::ClientStack& stack, c
 Result<ExitCode> post(CommandContext& context, const PostArguments& arguments) {
   PLAYFS_TRY(auto stack, context.open_client_stack());
   PLAYFS_TRY(Record thread, find_record(context, *stack, kThread, arguments.thread));
-  const std::string agent = arguments.agent.value_or(context.agent(stack->source().text));
+  PLAYFS_TRY(const std::string agent, context.agent(arguments.agent, stack->source().text));
   if (!arguments.edit.empty()) return correct(context, *stack, thread, arguments, agent);
   if (!arguments.reply_to.empty()) PLAYFS_CHECK(message_of(context, *stack, thread, arguments.reply_to));
   PLAYFS_TRY(WrittenText written, WrittenText::get(context, arguments.body, kExplanation));

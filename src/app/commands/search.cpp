@@ -79,13 +79,10 @@ class Search {
   Search(runtime::ClientStack& stack, const Place& place, const SearchArguments& arguments)
       : stack_(stack), place_(place), wanted_(to_lower(arguments.text)), limit_(arguments.limit) {}
 
-  Result<Searched> run() {
+  /// `away`: why the service did not answer for another collection; it is not asked again, which may take a minute.
+  Result<Searched> run(const std::optional<Error>& away) {
     Searched searched;
-    auto read = read_newest(stack_, place_.collection, kPagesSearched, [&](const Record& record) {
-      seen_.insert(record.id);
-      look_at(record);
-      return matches_.size() < limit_;
-    });
+    auto read = away ? Result<LookedAt>(fail(*away)) : read_service();
     if (!read && !is_outage(read.error().code)) return fail(std::move(read).error());
     if (read) searched.looked = std::move(*read);
     else searched.away = std::move(read).error();
@@ -95,6 +92,14 @@ class Search {
   std::vector<Match> take_matches() { return std::move(matches_); }
 
  private:
+  Result<LookedAt> read_service() {
+    return read_newest(stack_, place_.collection, kPagesSearched, [&](const Record& record) {
+      seen_.insert(record.id);
+      look_at(record);
+      return matches_.size() < limit_;
+    });
+  }
+
   /// Searches the stored list beyond the pages read: records that are stored in full, and the names of others.
   void look_at_stored(Searched& searched) {
     const content::ListPtr list = stack_.site().try_list(place_.collection);
@@ -155,8 +160,8 @@ void tell_extent(Output& out, const Place& place, const Searched& searched) {
         (stored.empty() ? "the names of " : " and the names of ") + std::to_string(searched.name_only) + " others";
   const std::string word(place.word);
   if (searched.away)
-    out.note(word + ": the service does not answer (" + safe(searched.away->message) + "); searched only " +
-             (stored.empty() ? "nothing" : stored) + ".");
+    out.note(word + ": the service does not answer (" + safe(searched.away->message) + "); " +
+             (stored.empty() ? "nothing was searched" : "searched only " + stored) + ".");
   else
     out.note(word + ": what is older than " + safe(searched.looked.since) + " was not searched" +
              (stored.empty() ? "" : ", except " + stored) + ".");
@@ -195,14 +200,16 @@ Result<ExitCode> search(CommandContext& context, const SearchArguments& argument
   PLAYFS_TRY(auto stack, context.open_client_stack());
   std::vector<Match> matches;
   JsonObject extents;
+  std::optional<Error> away;
   for (const Place& place : kPlaces) {
     if (std::find(arguments.in.begin(), arguments.in.end(), place.word) == arguments.in.end()) continue;
     context.out.progress_line("Searching " + std::string(place.word) + "…");
     Search one(*stack, place, arguments);
-    auto searched = one.run();
+    auto searched = one.run(away);
     context.out.progress_line("");
     PLAYFS_TRY(Searched extent, std::move(searched));
     tell_extent(context.out, place, extent);
+    if (!away) away = extent.away;
     extents.append(std::string(place.word), extent_document(extent));
     for (Match& match : one.take_matches()) matches.push_back(std::move(match));
   }

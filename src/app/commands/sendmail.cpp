@@ -154,7 +154,8 @@ Result<ExitCode> sendmail(CommandContext& context, const SendmailArguments& argu
   PLAYFS_TRY(mail::Incoming mail,
              mail::parse_mail(text, {mail::domain_of(source.text), arguments.recipients, arguments.reads_headers}));
   PLAYFS_TRY(auto stack, context.open_client_stack(source));
-  return Delivery(context, *stack, mail, arguments.agent.value_or(context.agent(source.text))).run(arguments.dry_run);
+  PLAYFS_TRY(std::string agent, context.agent(arguments.agent, source.text));
+  return Delivery(context, *stack, mail, std::move(agent)).run(arguments.dry_run);
 }
 
 }  // namespace playfs::app

@@ -100,7 +100,7 @@ Result<ExitCode> thread_new(CommandContext& context, const ThreadNewArguments& a
   if (trim(arguments.title).empty())
     return fail(ErrorCode::invalid_argument, "a thread needs a title", "playfs thread new TITLE");
   PLAYFS_TRY(auto stack, context.open_client_stack());
-  const std::string agent = arguments.agent.value_or(context.agent(stack->source().text));
+  PLAYFS_TRY(const std::string agent, context.agent(arguments.agent, stack->source().text));
   Beginning beginning{{{"title", arguments.title}, {"agent", agent}, {"kind", arguments.kind}}, {}};
   if (arguments.body) {
     PLAYFS_TRY(WrittenText written, WrittenText::get(context, arguments.body, ""));

@@ -1,4 +1,5 @@
 // playfs whoami: under which handle this user writes here, and how that was determined.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -28,22 +29,45 @@ struct KeyCheck {
   std::string email = {};             ///< of its account, if the site tells
 };
 
-KeyCheck check_key(runtime::ClientStack& stack) {
-  auto holder = await<remote::KeyHolder>([&](auto done) { stack.client().get_key_holder({}, std::move(done)); });
+/// How long a service may say nothing: who writes here is known without it.
+constexpr std::chrono::seconds kPatience{10};
+
+/// The service's answer, unless it has said nothing since `asked`, or its last answer, for too long.
+template <class T, class Start>
+Result<T> answered(runtime::ClientStack& stack, SteadyTime asked, const Start& start) {
+  auto left = [&] {
+    return std::max(asked, stack.site().patience().answered_at()) + kPatience - stack.clock().steady();
+  };
+  if (auto answer = await_while<T>(left, start)) return std::move(*answer);
+  return fail(ErrorCode::timed_out, stack.source().text + " does not answer", "try again later");
+}
+
+KeyCheck check_key(runtime::ClientStack& stack, SteadyTime asked) {
+  auto holder = answered<remote::KeyHolder>(stack, asked, [&](CancelToken cancel, auto done) {
+    stack.client().get_key_holder(std::move(cancel), std::move(done));
+  });
   if (holder) return {true, {}, std::move(holder->email)};
   const bool is_refused = holder.error().code == ErrorCode::unauthorized;
   return {is_refused ? std::optional(false) : std::nullopt, std::move(holder).error()};
 }
 
 /// If several agents carry the handle, the one that owns it counts, as in agents/.
-Registration registration_of(const CommandContext& context, runtime::ClientStack& stack, const std::string& handle) {
+Registration registration_of(const CommandContext& context, runtime::ClientStack& stack, SteadyTime asked,
+                             const std::string& handle) {
   content::Site& content = stack.site();
-  auto list = await<content::ListPtr>([&](auto done) { content.list("agents", {}, std::move(done)); });
+  auto list = answered<content::ListPtr>(
+      stack, asked, [&](CancelToken cancel, auto done) { content.list("agents", std::move(cancel), std::move(done)); });
+  std::optional<Error> silence;
+  if (!list && list.error().code == ErrorCode::timed_out) {
+    silence = list.error();
+    if (auto stored = content.try_list("agents")) list = std::move(stored);
+  }
   if (!list) return {.unknown = list.error()};
   Registration found;
   if (const content::Listed* agent = content::holder_of(**list, handle)) found = {agent->id, agent->named_at, {}};
   const remote::Health health = stack.client().health();
-  if (context.settings.flag("offline", stack.source().text))
+  if (silence) found.unknown = std::move(silence);
+  else if (context.settings.flag("offline", stack.source().text))
     found.unknown = Error{ErrorCode::offline, "this is offline"};
   else if (!health.reachable) found.unknown = Error{ErrorCode::unreachable, health.last_error};
   else if (!content.is_list_whole("agents"))
@@ -125,17 +149,17 @@ Result<ExitCode> whoami(CommandContext& context, const WhoamiArguments& argument
   Basis basis;
   PLAYFS_TRY(basis.login, runtime::login_at(site, context.places));
   // --site means that service, whatever the enclosing mount is of.
+  PLAYFS_TRY(const Author author, author_here(context, site.text));
   std::optional<MountedPlace> place;
-  if (auto around = find_mount(context.io.directory); around && *around && (*around)->source == site.text)
-    place = **around;
+  if (auto around = mount_around(context, site.text)) place = std::move(*around);
   std::optional<Author> of_mount;
   if (place)
     if (auto known = author_of_mount(*place)) of_mount = std::move(*known);
-  const Author author = place ? author_in(context, *place, of_mount) : author_at(context, site.text);
   Registration found;
   if (auto stack = context.open_client_stack(site)) {
-    if (basis.login) basis.key = check_key(**stack);
-    found = registration_of(context, **stack, author.handle);
+    const SteadyTime asked = (*stack)->clock().steady();
+    if (basis.login) basis.key = check_key(**stack, asked);
+    found = registration_of(context, **stack, asked, author.handle);
   } else {
     basis.key.why = stack.error();
     found.unknown = stack.error();

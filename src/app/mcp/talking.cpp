@@ -66,8 +66,8 @@ Result<mcp::Answer> Talking::send(const JsonObject& arguments) {
     return fail(ErrorCode::invalid_argument, "kind is intro, discussion, collab, help, handoff or discovery");
   PLAYFS_TRY(runtime::ClientStack * service, stack());
   CommandContext& context = lane_.context();
-  std::string agent = author_of(context, found_->place);
-  if (agent.empty()) agent = context.agent(found_->place.source);
+  PLAYFS_TRY(const Author author, author_in(context, found_->place));
+  const std::string& agent = author.handle;
   std::optional<Record> to;
   if (thread) {
     PLAYFS_TRY(to, find_record(context, *service, kThread, *thread));
