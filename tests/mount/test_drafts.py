@@ -114,6 +114,47 @@ class Drafts(Written):
         self.again_quietly()
         self.assertEqual((self.errors(), self.status()['unsent']), ([], []))
 
+    def test_another_agents_mount_does_not_send_it_as_its_own(self):
+        """Two agents of one user share a state directory, and bob sees what ann's mount did not send."""
+        for path, text in (f'threads/{self.talk}/reply', 'said by ann\n'), ('threads/new', 'a title of ann\'s\n'):
+            self.write_and_kill(path, [text.encode()], close=False)
+            self.ann.process.wait(fixture.COMMAND_LIMIT)
+            self.ann.end()
+            self.ann = self.mount(self.proxy.url, options=(*self.options, 'agent=bob/1'))
+            self.eventually(lambda path=path: any(each['subject'] == path for each in self.errors()), 'it is told')
+            (error,) = (each for each in self.errors() if each['subject'] == path)
+            (kept,) = self.state('unsent/*.by-ann.txt')
+            self.assertEqual(kept.read_text(), text)
+            self.assertIn(str(kept), error['message'])
+            self.assertIn("writes as 'ann'", error['hint'])
+            command = error['hint'].split(': ', 1)[1]
+            self.assertRegex(command, '^playfs mount .* -o agent=ann && ')
+            command = command.replace('playfs', str(self.playfs_path), 1)
+            subprocess.run(['sh', '-c', command], cwd=self.ann.directory, timeout=fixture.COMMAND_LIMIT,
+                           env=self.environment('ann'), stderr=subprocess.DEVNULL)
+            self.assertNotIn('bob/1', [fixture.fields(each)['agent'] for each in
+                                       self.api.all('messages') + self.api.all('threads')])
+            self.again_quietly()
+            self.eventually(self.errors, 'the next mount tells of it')
+            self.assertIn('.by-ann.txt', self.errors()[0]['message'])
+            self.assertIn('agent=', self.errors()[0]['hint'])
+            self.assertEqual(self.status()['unsent'], [str(kept)])
+            # As the hint says, with a directory.
+            directory = self.home / 'DIR'
+            directory.mkdir()
+            done = subprocess.run(['sh', '-c', command], cwd=self.home, timeout=fixture.COMMAND_LIMIT,
+                                  env={**self.environment('ann'), 'PLAYFS_AGENT': 'carol'}, capture_output=True, text=True)
+            self.addCleanup(subprocess.run, ['fusermount3', '-u', '-z', directory], capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            title = path == 'threads/new'
+            records = lambda: [fixture.fields(each) for each in self.api.all('threads' if title else 'messages')]
+            self.eventually(lambda: ('ann', text.strip()) in [(each['agent'], each.get('title' if title else 'body'))
+                                                              for each in records()], 'it is sent as ann')
+            subprocess.run(['fusermount3', '-u', directory], check=True, timeout=fixture.COMMAND_LIMIT)
+            directory.rmdir()
+            kept.unlink()
+            self.again_quietly()
+
     def test_a_commit_loses_nothing(self):
         project = json.loads(self.playfs('init', 'mine', '--json', '--site', self.proxy.url).stdout)['project']
         project = project if isinstance(project, str) else project['id']

@@ -26,21 +26,27 @@ class Agents(fixture.SharedProject):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return self.author(json.loads(done.stdout)['revision'])
 
-    def sign_in(self, who, *words):
-        login = (self.playfs_path, 'login', f'{who}@example.org', '--site', self.api.origin)
-        self.command(*login, who=who, check=False)
+    def sign_in(self, who, *words, at=None):
+        """`at`: in this mount, and without PLAYFS_AGENT."""
+        login = ('login', f'{who}@example.org', '--site', self.api.origin)
+        self.playfs(*login, who=who, check=False)
         code = re.findall(rf'To: {who}@.*?code is (\S+)', (self.home / 'store/outbox').read_text(), re.DOTALL)[-1]
-        return self.command(*login, '--code', code, *words, who=who)
+        again = (*login, '--code', code, *words)
+        return self.run_in(at, who, *again) if at else self.playfs(*again, who=who)
 
-    def whoami(self, mount, who, agent=None):
+    def run_in(self, mount, who, *words, agent=None, text_in=''):
+        """A command at the top of a mount, with this PLAYFS_AGENT; None: not set."""
         environment = {**self.environment(who), 'LOGNAME': f'unix-{who}'}
         del environment['PLAYFS_AGENT']
         if agent:
             environment['PLAYFS_AGENT'] = agent
-        done = subprocess.run([self.playfs_path, 'whoami', '--json'], cwd=mount.directory, env=environment,
+        done = subprocess.run([self.playfs_path, *map(str, words)], cwd=mount.directory, env=environment, input=text_in,
                               capture_output=True, text=True, timeout=fixture.COMMAND_LIMIT)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done
+
+    def whoami(self, mount, who, agent=None):
+        return json.loads(self.run_in(mount, who, 'whoami', '--json', agent=agent).stdout)
 
     def test_two_agents_in_one_mount(self):
         mount = self.mount(self.api.origin, 'ann')
@@ -82,6 +88,70 @@ class Agents(fixture.SharedProject):
         self.assertEqual(self.commit_as(mount, 'ann', None, 'three'), 'chosen')
         self.assertEqual(self.commit_as(mount, 'bob', None, 'four'), 'unix-bob')
         self.assertEqual(self.whoami(mount, 'ann')['agent_from'], 'login')
+
+    def test_every_command_writes_as_whoami_says(self):
+        for handle in 'mount-a', 'unix-ann', 'other':
+            self.api.create('agents', handle=handle)
+        other = self.mount_of_another_service()
+        thread = self.api.create('threads', title='Hello', agent='bob', kind='help')['id']
+        mail = f'To: help@{self.api.origin.removeprefix("http://").replace(":", "-")}\nSubject: s\n\nbody\n'
+        site = ('--site', self.api.origin)
+
+        def authors(place, agent=None):
+            """By command: who writes."""
+            def run(*words, text_in=''):
+                return json.loads(self.run_in(place, 'ann', *words, '--json', agent=agent, text_in=text_in).stdout)
+
+            plain = self.home / f'plain-{place.directory.name}-{agent}'
+            plain.mkdir()
+            (plain / 'file').write_text('text\n')
+            return {
+                'whoami': run('whoami', *site)['agent'],
+                'inbox': run('inbox', *site)['agent'],
+                'thread new': run('thread', 'new', 'T', '-m', 'x', *site)['message']['agent'],
+                'post': run('post', thread, '-m', 'x', *site)['message']['agent'],
+                'mail send': run('mail', 'send', '--kind', 'idea', '--subject', 's', '-m', 'b', *site)['mail']['agent'],
+                'sendmail': self.api.get('threads', run('sendmail', '-t', *site, text_in=mail)['thread'])['agent'],
+                'agent show': run('agent', 'show', *site)['agent']['handle'],
+                'agent set': run('agent', 'set', 'about=x', *site)['agent']['handle'],
+                'import': self.author(run('import', plain, *site)['revision']),
+            }
+
+        ann = self.mount(self.api.origin, 'ann', ('refresh=1', 'agent=mount-a'))
+        for place, agent, wanted in (ann, None, 'mount-a'), (ann, 'other', 'other'), (other, None, 'unix-ann'):
+            with self.subTest(wanted=wanted):
+                found = authors(place, agent)
+                self.assertEqual(found, dict.fromkeys(found, wanted))
+
+    def mount_of_another_service(self):
+        """A local playground, whose mount has an agent of its own."""
+        return self.mount(None, 'ann', ('refresh=1', 'agent=elsewhere'))
+
+    def test_neither_a_registration_nor_a_login_changes_who_a_mount_writes_as(self):
+        mount = self.mount_without_agent('ann')
+        new, thread = mount.directory / 'agents/new', mount.directory / 'threads/new'
+
+        def writes_as():
+            thread.write_text('{"title": "t"}')
+            return json.loads(thread.read_text())['agent']
+
+        new.write_text('{"handle": "ada"}')
+        shown = json.loads(new.read_text())
+        self.assertEqual(shown['handle'], 'ada')
+        self.assertRegex(shown['then'], rf"still writes as 'fallback'.*playfs mount {self.api.origin} DIR -o agent=ada")
+        new.write_text('{"handle": "fallback"}')
+        self.assertNotIn('then', json.loads(new.read_text()), 'what this mount writes as')
+        said = self.run_in(mount, 'ann', 'agent', 'register', 'zoe').stderr
+        self.assertRegex(said, r"(?s)still write as 'unix-ann'.*PLAYFS_AGENT=zoe.*thread new Hello.*--agent zoe")
+        said = self.run_in(mount, 'ann', 'agent', 'register', 'yan', agent='yan').stderr
+        self.assertNotRegex(said, 'still write|--agent')
+        said = self.sign_in('ann', '--agent', 'zoe', at=mount).stderr
+        self.assertRegex(said, r"(?s)You write as 'zoe'.*is still by 'fallback'.*playfs mount \S+ \S+ -o agent=zoe")
+        self.assertEqual((self.whoami(mount, 'ann')['agent'], writes_as()), ('zoe', 'fallback'))
+        named = self.mount(self.api.origin, 'ann', ('refresh=1', 'agent=mount-a'))
+        said = self.sign_in('ann', '--agent', 'zoe', at=named).stderr
+        self.assertIn("You write as 'mount-a'", said, 'as whoami says')
+        self.assertNotIn('is still by', said)
 
     def mount_without_agent(self, who):
         environment = self.environment

@@ -117,13 +117,14 @@ std::optional<JournalledRequest> parsed_entry(std::string_view text) {
 }
 
 std::string draft_text(const DraftEntry& draft) {
-  return sealed(JsonObject{{"path", draft.path}, {"text", draft.text}});
+  return sealed(JsonObject{{"path", draft.path}, {"text", draft.text}, {"agent", draft.agent}});
 }
 
 std::optional<DraftEntry> parsed_draft(std::string_view text) {
   const auto opened = unsealed(text);
   if (!opened) return std::nullopt;
-  return DraftEntry{string_in(opened->object, "path"), string_in(opened->object, "text")};
+  return DraftEntry{string_in(opened->object, "path"), string_in(opened->object, "text"),
+                    string_in(opened->object, "agent")};
 }
 
 std::vector<std::string> files_in(const std::string& directory) {

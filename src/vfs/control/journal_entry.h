@@ -22,8 +22,9 @@ std::string entry_text(const JournalledRequest& request);
 std::optional<JournalledRequest> parsed_entry(std::string_view text);
 
 struct DraftEntry {
-  std::string path;  ///< of the control file
-  std::string text;  ///< as written so far
+  std::string path;        ///< of the control file
+  std::string text;        ///< as written so far
+  std::string agent = {};  ///< the default agent of the mount that it was written to; empty: an earlier version's
 };
 std::string draft_text(const DraftEntry& draft);
 std::optional<DraftEntry> parsed_draft(std::string_view text);

@@ -325,7 +325,7 @@ void RequestJournal::end(const JournalledRequest& request) {
 
 Status RequestJournal::keep_draft(const std::string& draft, const std::string& path, std::string_view text) {
   PLAYFS_CHECK(open());
-  const std::string file = path_of_draft(draft), entry = draft_text({path, std::string(text)});
+  const std::string file = path_of_draft(draft), entry = draft_text({path, std::string(text), user_.agent});
   {
     MutexLock lock(mutex_);
     admitted_.erase(draft);  // it may have grown since
@@ -374,7 +374,8 @@ void RequestJournal::drop_draft(const std::string& draft) {
 
 Error RequestJournal::give_up_draft(const std::string& draft, const std::string& path, const std::string& text,
                                     Error why) {
-  Unsent unsent = keep_unsent_text(directory_, draft, path, text, saved_of(draft), std::move(why));
+  const DraftEntry entry{path, text, user_.agent};
+  Unsent unsent = keep_unsent_text(directory_, draft, entry, user_, saved_of(draft), std::move(why));
   if (unsent.is_kept) drop_draft(draft);
   return std::move(unsent.why);
 }

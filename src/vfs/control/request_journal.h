@@ -72,6 +72,12 @@ struct JournalledRequest {
   std::string draft = {};              ///< of the text that it was made of
 };
 
+/// Whose journal it is, for what its user reads.
+struct JournalUser {
+  std::string agent = {};  ///< the mount's default
+  std::string site = {};   ///< as `playfs mount` takes it
+};
+
 class RequestJournal {
  public:
   static constexpr std::size_t kMost = 64;  ///< requests in the journal
@@ -81,8 +87,8 @@ class RequestJournal {
   static constexpr std::chrono::minutes kJustAnswered{1};
 
   /// Creates `directory` with the first request.
-  RequestJournal(std::string directory, const Clock& clock, Random& random)
-      : directory_(std::move(directory)), clock_(clock), random_(random) {}
+  RequestJournal(std::string directory, const Clock& clock, Random& random, JournalUser user = {})
+      : directory_(std::move(directory)), user_(std::move(user)), clock_(clock), random_(random) {}
 
   /// Journals the request, or finds the one that it repeats, with its keys and the records made so far. `order`
   /// increases from one request to the next, also from mount to mount. `caller`: who writes now; a request written
@@ -174,6 +180,7 @@ class RequestJournal {
   [[nodiscard]] Error set_aside(const std::string& name) const;
 
   const std::string directory_;
+  const JournalUser user_;
   const Clock& clock_;
   Random& random_;
   mutable Mutex mutex_;

@@ -116,7 +116,7 @@ void RequestJournal::take_draft(const std::string& name, bool is_sent, LeftBehin
   auto draft = parsed_draft(*text);
   if (!draft) return left.unreadable.push_back(set_aside(name));
   Unsent unsent =
-      keep_unsent_text(directory_, draft_of(name), draft->path, draft->text, {},
+      keep_unsent_text(directory_, draft_of(name), *draft, user_, {},
                        {ErrorCode::interrupted, "what was written here last was not sent, since the mount ended first",
                         "see whether it is all of it"});
   if (unsent.is_kept) ::unlink(path.c_str());

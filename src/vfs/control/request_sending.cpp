@@ -1,9 +1,11 @@
 #include "vfs/control/request_sending.h"
 
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
+#include "base/shell.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/draft.h"
@@ -149,6 +151,22 @@ Async<Sent> send(Mount& mount, std::shared_ptr<JournalledRequest> request, std::
   co_return Sent{request, last};
 }
 
+/// The record of a handle that was registered, with what it does not change; nullopt if this mount writes as it.
+std::optional<std::string> shown_registration(const Mount& mount, const RequestStep& step,
+                                              const content::RecordPart& made) {
+  const std::string handle = text_field(step.body, "handle"), &writes_as = mount.options().agent;
+  if (step.collection != "agents" || handle == writes_as || !made.text.bytes()) return std::nullopt;
+  auto record = wire::parse_json(*made.text.bytes());
+  if (!record || !record->object() || record->object()->find("then")) return std::nullopt;
+  JsonObject shown = *record->object();
+  shown.append("then",
+               "'" + handle + "' is registered, and this mount still writes as '" + writes_as + "'; to write as '" +
+                   handle + "', mount again: playfs umount DIR && " +
+                   shell_line({{"playfs", "mount"}, {mount.options().mount_source, "DIR"}, {"-o", "agent=" + handle}}) +
+                   "; for commands: export " + shell_word("PLAYFS_AGENT=" + handle));
+  return wire::to_pretty_text(shown);
+}
+
 /// Waits until all requests written to the file earlier have an outcome, whatever it is.
 Async<void> until_its_turn(Mount& mount, std::string path, RequestTextPtr text) {
   while (RequestTextPtr before = mount.requests().running_before(path, text)) {
@@ -267,8 +285,10 @@ Async<Sent> send_again(Mount& mount, OperationPtr op, std::shared_ptr<Journalled
 
 ShownText shown_answer(Mount& mount, const Sent& sent) {
   const std::vector<RequestStep>& steps = sent.request->steps;
-  if (steps.size() == 1)
+  if (steps.size() == 1) {
+    if (auto registered = shown_registration(mount, steps[0], *sent.last)) return *std::move(registered);
     return shown_text_of(mount, steps[0].collection, sent.last->record.id, text_of_record, *sent.last);
+  }
   JsonObject made{{"id", steps[0].made}};
   for (const auto& [name, value] : steps[0].body) made.set(name, value);
   made.set("first_message", sent.last->record.id);

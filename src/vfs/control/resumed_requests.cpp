@@ -22,7 +22,8 @@ Error waiting_for_their_writer(const std::vector<std::string>& unsent) {
   return {ErrorCode::interrupted,
           "texts that were written to this site and not sent wait for you: " + std::to_string(unsent.size()) +
               ", the first is " + unsent.front(),
-          "send each, if it has not arrived, by writing it to its control file; then remove it"};
+          "send each, if it has not arrived, by writing it to its control file; then remove it. A name with .by-AGENT "
+          "says who wrote it: send that in a mount with agent=AGENT"};
 }
 
 }  // namespace

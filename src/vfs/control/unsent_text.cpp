@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/shell.h"
+#include "base/text.h"
 #include "vfs/control/text_room.h"
 #include "wire/json.h"
 
@@ -38,9 +39,25 @@ Result<std::string> write_unsent(const std::string& directory, const std::string
   return path;
 }
 
+constexpr std::size_t kMostOfAgent = 100;  ///< bytes of a file's name
+
+std::string file_name(const std::string& name, const std::string& agent) {
+  return name + (agent.empty() ? "" : ".by-" + percent_encode(agent).substr(0, kMostOfAgent)) + ".txt";
+}
+
 /// What to type at the top of the mount.
 std::string sending(const std::string& kept, const std::string& control_file) {
   return "at the top of the mount: cat " + shell_word(kept) + " > " + shell_word(control_file);
+}
+
+/// The same for a text of this agent, to which the file's mount adds who wrote it.
+std::string sending_as(const std::string& agent, const JournalUser& reader, const std::string& kept,
+                       const std::string& control_file) {
+  if (agent.empty() || agent == reader.agent) return sending(kept, control_file);
+  // DIR is to be replaced: as it stands, the command fails and sends nothing.
+  return "in a mount that writes as '" + agent + "', as this one does not: " +
+         shell_line({{"playfs", "mount"}, {reader.site, "DIR"}, {"-o", "agent=" + agent}}) + " && cat " +
+         shell_word(kept) + " > DIR/" + shell_word(control_file);
 }
 
 }  // namespace
@@ -65,14 +82,15 @@ Unsent keep_unsent(const std::string& directory, const JournalledRequest& reques
   return {std::move(why), path.has_value()};
 }
 
-Unsent keep_unsent_text(const std::string& directory, const std::string& name, const std::string& path,
-                        const std::string& text, const std::optional<SavedText>& saved, Error why) {
-  const auto kept = write_unsent(directory, name + ".txt", text, saved);
+Unsent keep_unsent_text(const std::string& directory, const std::string& name, const DraftEntry& draft,
+                        const JournalUser& reader, const std::optional<SavedText>& saved, Error why) {
+  const auto kept = write_unsent(directory, file_name(name, draft.agent), draft.text, saved);
   if (kept) {
     why.message += "; it is in " + *kept;
-    why.hint += (why.hint.empty() ? "" : "; then ") + ("send it, " + sending(*kept, path));
+    const std::string how = sending_as(draft.agent, reader, *kept, draft.path);
+    why.hint += (why.hint.empty() ? "" : "; then ") + ("send it, " + how);
   } else {
-    why.message += "; its text could not be kept (" + kept.error().message + "): " + text;
+    why.message += "; its text could not be kept (" + kept.error().message + "): " + draft.text;
     why.hint = std::string(kStillThere) + "saves it";
   }
   return {std::move(why), kept.has_value()};

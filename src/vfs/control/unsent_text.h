@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "vfs/control/journal_entry.h"
 #include "vfs/control/request_journal.h"
 
 namespace playfs::vfs {
@@ -24,9 +25,9 @@ struct Unsent {
 Unsent keep_unsent(const std::string& directory, const JournalledRequest& request,
                    const std::optional<SavedText>& saved, Error why);
 
-/// The same of a text that no request was made of, for `why`, as it was written to the control file at `path`. The file
-/// is `name`.txt.
-Unsent keep_unsent_text(const std::string& directory, const std::string& name, const std::string& path,
-                        const std::string& text, const std::optional<SavedText>& saved, Error why);
+/// The same of a text that no request was made of, for `why`, as it was written. The file is `name`.by-AGENT.txt, since
+/// whoever writes it to a mount sends it as that mount's agent: the hint for `reader` leads to its own agent's.
+Unsent keep_unsent_text(const std::string& directory, const std::string& name, const DraftEntry& draft,
+                        const JournalUser& reader, const std::optional<SavedText>& saved, Error why);
 
 }  // namespace playfs::vfs
