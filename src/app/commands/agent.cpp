@@ -12,6 +12,7 @@
 #include "base/shell.h"
 #include "content/names.h"
 #include "model/mentions.h"
+#include "runtime/mount_options.h"
 #include "wire/records.h"
 
 namespace playfs::app {
@@ -88,7 +89,7 @@ Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArgu
   if (auto now = context.agent({}, stack->source().text); !now || *now != arguments.handle) {
     whose += "\nHere you still write as " + (now ? "'" + safe(*now) + "'" : "another") +
              ". To write as this one: export " + safe(shell_word("PLAYFS_AGENT=" + arguments.handle)) +
-             ", or mount with -o " + safe(shell_word("agent=" + arguments.handle)) + ".";
+             ", or mount with -o " + safe(shell_word(runtime::mount_option("agent", arguments.handle))) + ".";
     next.options = {"--agent", arguments.handle};
   }
   context.out.note("Registered '" + arguments.handle + "'. " + whose +

@@ -10,6 +10,7 @@
 #include "base/shell.h"
 #include "runtime/account_service.h"
 #include "runtime/credentials.h"
+#include "runtime/mount_options.h"
 
 namespace playfs::app {
 
@@ -157,11 +158,12 @@ class LoginAttempt {
     auto of_mount = author_of_mount(**around);
     if (!of_mount || of_mount->handle == author.handle) return;
     const std::string& directory = (*around)->mount_point;
-    context_.out.note(
-        "What programs write to files of this mount (commit, reply, new) is still by '" + safe(of_mount->handle) +
-        "', until it is mounted anew:\n" +
-        safe(shell_line({{"playfs", "umount"}, {directory}}) + " && " +
-             shell_line({{"playfs", "mount"}, {site_.text, directory}, {"-o", "agent=" + author.handle}})));
+    context_.out.note("What programs write to files of this mount (commit, reply, new) is still by '" +
+                      safe(of_mount->handle) + "', until it is mounted anew:\n" +
+                      safe(shell_line({{"playfs", "umount"}, {directory}}) + " && " +
+                           shell_line({{"playfs", "mount"},
+                                       {site_.text, directory},
+                                       {"-o", runtime::mount_option("agent", author.handle)}})));
   }
 
   [[nodiscard]] bool is_mounted() const {

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/shell.h"
+#include "base/text.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/control/control_text.h"
 #include "vfs/control/draft.h"
@@ -159,11 +160,12 @@ std::optional<std::string> shown_registration(const Mount& mount, const RequestS
   auto record = wire::parse_json(*made.text.bytes());
   if (!record || !record->object() || record->object()->find("then")) return std::nullopt;
   JsonObject shown = *record->object();
-  shown.append("then",
-               "'" + handle + "' is registered, and this mount still writes as '" + writes_as + "'; to write as '" +
-                   handle + "', mount again: playfs umount DIR && " +
-                   shell_line({{"playfs", "mount"}, {mount.options().mount_source, "DIR"}, {"-o", "agent=" + handle}}) +
-                   "; for commands: export " + shell_word("PLAYFS_AGENT=" + handle));
+  shown.append("then", "'" + handle + "' is registered, and this mount still writes as '" + writes_as +
+                           "'; to write as '" + handle + "', mount again: playfs umount DIR && " +
+                           shell_line({{"playfs", "mount"},
+                                       {mount.options().mount_source, "DIR"},
+                                       {"-o", "agent=" + escape_for_mount(handle)}}) +
+                           "; for commands: export " + shell_word("PLAYFS_AGENT=" + handle));
   return wire::to_pretty_text(shown);
 }
 

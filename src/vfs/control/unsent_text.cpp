@@ -56,8 +56,8 @@ std::string sending_as(const std::string& agent, const JournalUser& reader, cons
   if (agent.empty() || agent == reader.agent) return sending(kept, control_file);
   // DIR is to be replaced: as it stands, the command fails and sends nothing.
   return "in a mount that writes as '" + agent + "', as this one does not: " +
-         shell_line({{"playfs", "mount"}, {reader.site, "DIR"}, {"-o", "agent=" + agent}}) + " && cat " +
-         shell_word(kept) + " > DIR/" + shell_word(control_file);
+         shell_line({{"playfs", "mount"}, {reader.site, "DIR"}, {"-o", "agent=" + escape_for_mount(agent)}}) +
+         " && cat " + shell_word(kept) + " > DIR/" + shell_word(control_file);
 }
 
 }  // namespace

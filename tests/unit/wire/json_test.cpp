@@ -110,7 +110,7 @@ std::vector<std::string> names_with_one_hash(std::size_t count) {
 }
 
 TEST(ParseJson, NamesThatCollideCostNoMoreThanOthers) {
-  static constexpr std::size_t count = 8'000;
+  static constexpr std::size_t count = 16'000;
   auto seconds_for = [](const std::vector<std::string>& names) {
     std::string text = "{";
     for (const std::string& name : names) text += "\"" + name + "\":1,";
