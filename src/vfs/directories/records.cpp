@@ -114,12 +114,21 @@ Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
 
 Attempt<std::string> CollectionDirectory::id_of(const OperationPtr& op, const std::string& stem) {
   if (!view_.by_handle) return stem;
-  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, view_.collection));
+  PLAYFS_ATTEMPT(ListPtr list, fresh_list(mount(), op, view_.collection));
+  std::string id = id_in(*list, stem);
+  if (id.empty()) {
+    PLAYFS_ATTEMPT(list, list_here(mount(), op, view_.collection));
+    id = id_in(*list, stem);
+  }
   mount().site().names_were_shown(view_.collection);
+  return id.empty() ? stem : id;
+}
+
+std::string CollectionDirectory::id_in(const std::vector<content::Listed>& list, const std::string& stem) const {
   // The service assigns ids, so they take precedence: no handle can hide the record with that id.
-  if (std::any_of(list->begin(), list->end(), [&](const auto& record) { return record.id == stem; })) return stem;
-  const content::Listed* holder = is_sure_of_names() ? content::holder_of(*list, stem) : nullptr;
-  return holder ? holder->id : stem;
+  if (std::any_of(list.begin(), list.end(), [&](const auto& record) { return record.id == stem; })) return stem;
+  const content::Listed* holder = is_sure_of_names() ? content::holder_of(list, stem) : nullptr;
+  return holder ? holder->id : std::string();
 }
 
 bool CollectionDirectory::is_sure_of_names() const { return mount().site().is_list_whole(view_.collection); }

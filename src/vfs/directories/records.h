@@ -43,6 +43,8 @@ class CollectionDirectory final : public VirtualDirectory {
  private:
   /// The id for a file name without ".json".
   Attempt<std::string> id_of(const OperationPtr& op, const std::string& stem);
+  /// The same in this list; empty: it has no such agent.
+  [[nodiscard]] std::string id_in(const std::vector<content::Listed>& list, const std::string& stem) const;
   /// Whether it is known who has a name: an older record, which is not listed, may.
   [[nodiscard]] bool is_sure_of_names() const;
   Async<RequestAnswer> create(OperationPtr op, std::string text);
