@@ -194,7 +194,7 @@ bool Server::Core::hold(Session* session, const std::string& client, std::size_t
   for (const Session* first_spared = nullptr;;) {
     const auto verdict = held_.room_for(session, client, bytes);
     if (Session* other = verdict.in_the_way; !verdict.fits && other && other != first_spared) {
-      if (other->is_spared()) {
+      if (other->try_to_spare()) {
         held_.spare(other);
         if (!first_spared) first_spared = other;
       } else {

@@ -139,9 +139,9 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   /// Whether it can be closed to make room: it is neither being served, nor a watcher, nor closed already (a closed
   /// session takes a while to go away).
   [[nodiscard]] bool can_give_way() const { return !is_being_served_ && !live_ && stream_.socket().is_open(); }
-  /// Whether it is not to be closed as stalled: its peer has done its part, and only the I/O thread has not come round
-  /// to it yet. True a few times per request, or a crowd that is always about to go on would keep others out.
-  [[nodiscard]] bool is_spared();
+  /// Spares it from being closed as stalled, if its peer has done its part and only the I/O thread has not come round
+  /// to it yet. A few times per request: a crowd that is always about to go on would keep others out.
+  [[nodiscard]] bool try_to_spare();
 
  private:
   using Parser = bh::request_parser<bh::string_body>;

@@ -254,7 +254,7 @@ void Server::Core::Session::answer(std::shared_ptr<Session> self, const HttpRequ
   if (is_large) taken.wait();
 }
 
-bool Server::Core::Session::is_spared() {
+bool Server::Core::Session::try_to_spare() {
   const bool is_reading = parser_.has_value();  // it exists until there is an answer
   const bool is_writing = !is_reading && sent_ < head_.size() + body_.size();
   if (times_spared_ == kMostSpared || !stream_.socket().is_open() || !(is_reading || is_writing)) return false;

@@ -109,7 +109,7 @@ class Delivery {
       Beginning beginning{posts[0].fields, posts[1].fields, kWhat, again};
       beginning.key_of = [this](const std::string& collection) { return key_of(collection); };
       PLAYFS_TRY(const BegunThread begun, begin_thread(context_, stack_, std::move(beginning)));
-      const Result<Record>& first = begun.message.value();
+      const Result<Record>& first = begun.message.value();  // not moved: g++ 12 takes the copy for uninitialized
       if (!first) return fail(first.error());
       return JsonObject{{"collection", "messages"}, {"id", first->id}, {"thread", begun.thread.id}};
     }

@@ -2,10 +2,9 @@
 //
 // Everything written through one open file is one request, however many write(2)s it takes. There is no open or release
 // here, so each lookup creates a node: a node stands for one open file, and has what belongs to it: its text, how it
-// was reached, and what it has changed. The first write waits until a CloseWatcher
-// watches the node, and the close then completes the text. Without a watcher (no inotify instance left, mount point
-// hidden) a pause in writing completes it. A JSON object is complete with its last brace, and that write waits for the
-// outcome.
+// was reached, and what it has changed. The first write waits until a CloseWatcher watches the node, and the close then
+// completes the text. Without a watcher (no inotify instance left, mount point hidden) a pause in writing completes it.
+// A JSON object is complete with its last brace, and that write waits for the outcome.
 //
 // A node shows the text that was current at its lookup. During a request that text does not exist yet, and reading
 // waits for it. Waiting in the lookup would be worse: the kernel holds the directory's lock meanwhile, and everything

@@ -21,49 +21,60 @@
 namespace playfs::runtime {
 namespace {
 
-/// Accepts one mail, like a mail server, and records every line it receives.
-class MailServer {
- public:
-  MailServer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+/// Where a mail server listens.
+struct Listener {
+  explicit Listener(int backlog) : fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
-    EXPECT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(listener_.get(), 1), 0);
-    EXPECT_EQ(getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    EXPECT_EQ(bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(fd.get(), backlog), 0);
+    EXPECT_EQ(getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
     url = "smtp://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-    thread_ = std::thread([this] { lines.set_value(serve()); });
   }
-  ~MailServer() { thread_.join(); }
-
+  UniqueFd fd;
   std::string url;
+};
+
+/// The server's side of one connection: greets, and takes what comes until QUIT. `heard` gets each line.
+template <class Heard>
+void converse(int peer, const Heard& heard) {
+  auto say = [&](const char* line) { return write_all(peer, std::string(line) + "\r\n").has_value(); };
+  if (!say("220 ready")) return;
+  std::string pending;
+  bool in_data = false;
+  for (char c = 0; recv(peer, &c, 1, 0) == 1;) {
+    pending += c;
+    if (!pending.ends_with("\r\n")) continue;
+    const std::string line = pending.substr(0, pending.size() - 2);
+    pending.clear();
+    heard(line);
+    if (in_data && line != ".") continue;
+    if (line == "QUIT") return;
+    in_data = line == "DATA";
+    if (!say(in_data ? "354 go on" : "250 fine")) return;
+  }
+}
+
+/// Accepts one mail, like a mail server, and records every line it receives.
+class MailServer {
+ public:
+  ~MailServer() { thread_.join(); }
+  [[nodiscard]] const std::string& url() const { return listener_.url; }
+
   std::promise<std::vector<std::string>> lines;
 
  private:
   std::vector<std::string> serve() {
-    UniqueFd peer(accept(listener_.get(), nullptr, nullptr));
+    UniqueFd peer(accept(listener_.fd.get(), nullptr, nullptr));
     std::vector<std::string> received;
-    std::string pending;
-    bool in_data = false;
-    auto say = [&](const std::string& line) { return write_all(peer.get(), line + "\r\n").has_value(); };
-    if (!say("220 ready")) return received;
-    for (char c = 0; recv(peer.get(), &c, 1, 0) == 1;) {
-      pending += c;
-      if (!pending.ends_with("\r\n")) continue;
-      std::string line = pending.substr(0, pending.size() - 2);
-      pending.clear();
-      received.push_back(line);
-      if (in_data && line != ".") continue;
-      if (line == "QUIT") break;
-      in_data = line == "DATA";
-      if (!say(in_data ? "354 go on" : "250 fine")) break;
-    }
+    converse(peer.get(), [&](const std::string& line) { received.push_back(line); });
     return received;
   }
 
-  UniqueFd listener_;
-  std::thread thread_;
+  Listener listener_{1};
+  std::thread thread_{[this] { lines.set_value(serve()); }};
 };
 
 bool contains(const std::vector<std::string>& lines, const std::string& line) {
@@ -75,7 +86,7 @@ TEST(SmtpMailer, SendsAMailInTheBackground) {
   SystemClock clock;
   SystemRandom random;
   net::SmtpServer options;
-  options.url = server.url;
+  options.url = server.url();
   options.from = "playground@example.org";
   options.plain = true;
   SmtpMailer mailer(options, clock, random);
@@ -96,21 +107,14 @@ TEST(SmtpMailer, SendsAMailInTheBackground) {
 /// Takes any number of mails, once it is allowed to greet, and records to whom they are.
 class BusyMailServer {
  public:
-  BusyMailServer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(listener_.get(), 100), 0);
-    EXPECT_EQ(getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-    options.url = "smtp://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  BusyMailServer() {
+    options.url = listener_.url;
     options.from = "playground@example.org";
     options.plain = true;
     thread_ = std::thread([this] { serve(); });
   }
   ~BusyMailServer() {
-    shutdown(listener_.get(), SHUT_RDWR);
+    shutdown(listener_.fd.get(), SHUT_RDWR);
     thread_.join();
   }
   void greet() { may_greet_.set_value(); }
@@ -128,29 +132,18 @@ class BusyMailServer {
   void serve() {
     may_greet_.get_future().wait();
     for (;;) {
-      UniqueFd peer(accept(listener_.get(), nullptr, nullptr));
+      UniqueFd peer(accept(listener_.fd.get(), nullptr, nullptr));
       if (!peer) return;
-      std::string pending;
-      bool in_data = false;
-      auto say = [&](const char* line) { return write_all(peer.get(), std::string(line) + "\r\n").has_value(); };
-      if (!say("220 ready")) continue;
-      for (char c = 0; recv(peer.get(), &c, 1, 0) == 1;) {
-        pending += c;
-        if (!pending.ends_with("\r\n")) continue;
-        const std::string line = std::exchange(pending, {}).substr(0, 200);
-        if (in_data && line != ".\r\n") continue;
-        in_data = line == "DATA\r\n";
-        if (line.starts_with("RCPT TO:<")) {
-          MutexLock lock(mutex_);
-          recipients_.push_back(line.substr(9, line.find('>') - 9));
-          changed_.notify_all();
-        }
-        if (line == "QUIT\r\n" || !say(in_data ? "354 go on" : "250 fine")) break;
-      }
+      converse(peer.get(), [this](const std::string& line) {
+        if (!line.starts_with("RCPT TO:<")) return;
+        MutexLock lock(mutex_);
+        recipients_.push_back(line.substr(9, line.find('>') - 9));
+        changed_.notify_all();
+      });
     }
   }
 
-  UniqueFd listener_;
+  Listener listener_{100};
   std::promise<void> may_greet_;
   Mutex mutex_;
   Condition changed_;
@@ -210,7 +203,7 @@ TEST(SmtpMailer, RefusesToSendHeadersThatSomebodySmuggledIn) {
 TEST(SmtpMailer, DoesNotSendInTheClearUnlessToldTo) {
   MailServer server;
   net::SmtpServer options;
-  options.url = server.url;
+  options.url = server.url();
   options.from = "playground@example.org";
   auto sent = net::send_mail(options, {"ada@example.org", "s", "t\n", "id@example.org", {}});
   EXPECT_FALSE(sent);
