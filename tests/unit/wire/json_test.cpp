@@ -169,8 +169,8 @@ TEST(ToText, EscapesOnlyWhatItMust) {
             "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001F\x7fä😀\\u0000\"");
   EXPECT_EQ(to_text(Json("a\xff\xe2\x82z")), "\"a\uFFFD\uFFFD\uFFFDz\"");
   // Files of a mount end up on terminals.
-  EXPECT_EQ(to_pretty_text(Json("\x1b[2J\x7f\u009b2J\u202e\u2028ä")),
-            "\"\\u001B[2J\\u007f\\u009b2J\\u202e\\u2028ä\"\n");
+  EXPECT_EQ(to_pretty_text(Json("\x1b[2J\x7f\u009b2J\u202e\u202c\u2028ä")),
+            "\"\\u001B[2J\\u007f\\u009b2J\\u202e\\u202c\\u2028ä\"\n");
   EXPECT_EQ(to_pretty_text(JsonObject{{"a", Json::Array{1, JsonObject{}}}}), "{\n  \"a\": [\n    1,\n    {}\n  ]\n}\n");
 }
 
