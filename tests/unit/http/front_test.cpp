@@ -55,7 +55,7 @@ TEST(Gzip, CompressesTextForWhoeverAsks) {
 }
 
 TEST(Gzip, LeavesTheRestAsItIs) {
-  for (HttpHeaders headers :
+  for (const HttpHeaders& headers :
        {HttpHeaders{}, HttpHeaders{{"Accept-Encoding", "br"}}, HttpHeaders{{"Accept-Encoding", "gzip;q=0"}}}) {
     auto response = ask(headers);
     EXPECT_EQ(response.body, kLong);
