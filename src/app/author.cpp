@@ -40,7 +40,7 @@ std::string user_name(const CommandContext& context) {
   return "uid" + std::to_string(geteuid());
 }
 
-/// Empty if none was chosen. A file of keys that is refused fails where a key is needed, with its reason.
+/// Empty if none was chosen, or if the file of keys is refused: the error is reported where a key is needed.
 std::string handle_of_login(const CommandContext& context, const std::string& site) {
   auto source = context.source(site);
   if (!source) return {};

@@ -53,8 +53,9 @@ Result<Author> author_in(const CommandContext& context, const MountedPlace& plac
 /// The mount around the working directory, if it is of this service. Errors: timed_out if it does not answer.
 Result<std::optional<MountedPlace>> mount_around(const CommandContext& context, const std::string& site);
 
-/// The author of what a command writes to this service: as in the mount around the working directory, if that is of
-/// the service. Errors: as author_in(); nobody is to write under another's name because the mount is silent.
+/// The author of what a command writes to this service: author_in() if the working directory is in a mount of the
+/// service, else author_at(). Errors: as author_in(): if the mount does not answer, nothing may be written under
+/// another name.
 Result<Author> author_here(const CommandContext& context, const std::string& site);
 
 /// The author to commit under in a work tree. Empty: the mount's default, if the mount does not say what that is.

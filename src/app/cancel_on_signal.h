@@ -1,6 +1,6 @@
-// Cancels what a command waits for when it is to stop (Ctrl-C, SIGTERM, SIGHUP), so that it can say how far it came;
-// then the command ends by that signal, in the destructor. A second signal ends it at once. For one thread, and one
-// object at a time.
+// On Ctrl-C, SIGTERM or SIGHUP, cancels what a command waits for, so that the command can report how far it got. The
+// destructor then ends the process by that signal. A second signal ends it at once. For one thread, and one object at a
+// time.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class CancelOnSignal {
 
   DeferredSignals signals_;
   CancelSource source_;
-  /// A handler may call next to nothing, so a thread looks whether it ran. Last: uses the above.
+  /// A signal handler may call hardly any function, so a thread polls whether it ran. Last member: uses the above.
   Repeated looks_{kLookEvery, kLookEvery, [this] {
                     if (signals_.came()) source_.cancel();
                   }};

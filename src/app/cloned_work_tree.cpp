@@ -127,7 +127,7 @@ Result<T> ClonedWorkTree::change(Start start) {
   return changed;
 }
 
-// What is known.
+// Queries.
 
 Result<vfs::ProjectStatus> ClonedWorkTree::project_status() {
   PLAYFS_TRY(auto status, await<vfs::ProjectStatus>([&](auto done) { tree_->status(std::move(done)); }));
@@ -170,7 +170,7 @@ Result<std::unique_ptr<ReadableTree>> ClonedWorkTree::tree(const std::string& re
   return std::unique_ptr<ReadableTree>(std::make_unique<PublishedTree>(*stack_, std::move(tree)));
 }
 
-// What changes it.
+// Operations on the work tree.
 
 Result<vfs::WorkStatus> ClonedWorkTree::status() {
   return await<vfs::WorkStatus>([&](auto done) { tree_->work_status(std::move(done)); });
@@ -179,7 +179,7 @@ Result<vfs::WorkStatus> ClonedWorkTree::status() {
 Result<publish::CommitResult> ClonedWorkTree::commit(const publish::CommitRequest& asked,
                                                      const std::function<bool()>& interrupted) {
   publish::CommitRequest request = asked;
-  // A home that cannot be written keeps nobody from publishing.
+  // If the home directory cannot be written, the commit is published nevertheless.
   auto noted = std::make_shared<Status>();
   request.queueing = [queued = queued_, noted](const std::string& tx) { *noted = queued.note(tx); };
   if (!request.dry_run) PLAYFS_CHECK(clone_->expect_changes());
@@ -190,7 +190,7 @@ Result<publish::CommitResult> ClonedWorkTree::commit(const publish::CommitReques
     context_.out.note(safe(noted->error().message) +
                       ". So the next command asks whose commit it is. Try: playfs clone --adopt " +
                       shell_word(place().work));
-  // It is published, whatever becomes of the directory; the next command brings out the rest.
+  // The commit is published even if this fails; the next command brings out the rest.
   if (auto brought = bring_out(); !brought) context_.out.note(safe(brought.error().message) + ". Try: playfs update");
   return result;
 }

@@ -63,7 +63,7 @@ class ClonedWorkTree final : public WorkTreeAccess {
   Status begin();
   [[nodiscard]] Status may_go_on(const std::vector<publish::QueuedCommit>& waiting);
   void tell_of_kept();
-  /// Has the mark name the base, once the directory has it: a stage that is lost is begun anew on that.
+  /// Records the base in the mark, once the directory has all of it: if the stage is lost, a new one begins there.
   Status mark_base();
   [[nodiscard]] Result<vfs::ProjectStatus> project_status();
   /// Runs an operation that changes the stage, and brings the result out.

@@ -14,7 +14,8 @@ Result<runtime::Source> CommandContext::source(Marks marks) const {
   auto place = find_mount(io.directory);
   if (place && *place) return source((*place)->source);
   if (!place && place.error().code == ErrorCode::timed_out) return fail(std::move(place).error());
-  // Before PLAYFS_SITE: what is in a tree belongs to its own service. Elsewhere it would be another project.
+  // Takes precedence over PLAYFS_SITE: a tree belongs to the service that it came from, and on another one its project
+  // would be a different project.
   if (auto mark = marks == Marks::count ? find_mark(io.directory) : std::nullopt) return source(*mark);
   return source(settings.text("site").value_or(std::string(runtime::kDefaultSource)));
 }
@@ -22,7 +23,7 @@ Result<runtime::Source> CommandContext::source(Marks marks) const {
 Result<runtime::Source> CommandContext::source(const TreeOrigin& origin) const {
   auto found =
       origin.base_path.empty() ? source(origin.site) : runtime::parse_source(origin.site, origin.base_path, places, io);
-  // Nothing is created because a tree, which may be a stranger's, says so.
+  // Does not create a playground just because a tree's mark names one: the tree may be a stranger's.
   if (found && found->kind == runtime::Source::Kind::embedded &&
       access((found->directory + "/" + std::string(runtime::LocalPlayground::kStoreFile)).c_str(), F_OK) != 0)
     return fail(ErrorCode::not_found,

@@ -33,7 +33,7 @@ class Gathering {
   bool take(const Record& message) {
     // A page may have a record twice.
     if (wanted_.erase(message.id) == 0) return !wanted_.empty();
-    // Anyone may move a message to another thread, which the list learns later.
+    // Anyone may move a message to another thread, and the list may not show that yet.
     if (text_of(message.fields, "thread") != into_.thread.id) return !wanted_.empty();
     if (into_.messages.size() == kMostMessages || (bytes_ += bytes_of(message)) > kMostMessageBytes) {
       into_.left_out.assign(wanted_.begin(), wanted_.end());

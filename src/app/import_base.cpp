@@ -56,7 +56,7 @@ Result<ImportOrigin> ImportOrigin::open(runtime::ClientStack& stack, const Proje
     origin.origin_ = mark;
   } else {
     PLAYFS_TRY(auto remembered, read_origin(origin.remembered_));
-    // Otherwise an export has replaced what was imported then.
+    // Otherwise an export has replaced the directory that was imported then.
     if (remembered && remembered->export_id == origin.here_.export_id) origin.origin_ = std::move(remembered);
   }
   origin.lacks_files_ = mark && mark->extent == Extent::lacks_files && (origin.is_marked_ || !origin.origin_);

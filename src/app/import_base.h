@@ -16,7 +16,7 @@ struct ImportBase {
   RevisionId revision;  ///< empty: the project has none yet
   RevisionId beside;    ///< a second revision that the directory contains, to become a further parent; usually empty
   bool known = true;    ///< false: head was assumed, so the import must not undo anything of head
-  bool lacks_files = false;  ///< what is not in the directory may never have been, so nothing must be deleted
+  bool lacks_files = false;  ///< the directory may never have had all files, so nothing must be deleted
   std::string export_id;     ///< of the export that made the directory; empty: of none
 };
 
@@ -29,7 +29,7 @@ class ImportOrigin {
                                    const std::optional<TreeOrigin>& mark);
 
   [[nodiscard]] const std::optional<TreeOrigin>& origin() const { return origin_; }
-  /// What the directory lacks was never there, so that no import has had it.
+  /// Some files were never in the directory, so they do not count as deleted.
   [[nodiscard]] bool lacks_files() const { return lacks_files_; }
   /// Of the mark; empty if there is none.
   [[nodiscard]] const std::string& export_id() const { return here_.export_id; }

@@ -28,10 +28,11 @@ constexpr std::string_view kEnding = ".json";
 constexpr std::chrono::milliseconds kLookEvery{300};
 /// The polling interval where it does.
 constexpr std::chrono::seconds kAskEvery{3};
-/// How long a service may say nothing before what is known is used, or, if nothing is, before it counts as away. One
-/// that takes long over many pages says something with each.
+/// How long a service may send nothing before known data is used or, if there is none, before it counts as away. A long
+/// list does not count as silence: each of its pages is an answer.
 constexpr std::chrono::seconds kSilence{5}, kSilenceAtFirst{15};
-/// A look that begins in time, or at the end, may take this long, or an ordinary service would seem not to answer.
+/// The least time that a look may take, even if the caller's deadline is near or past: otherwise a healthy service
+/// would seem not to answer.
 constexpr std::chrono::seconds kLastLook{2};
 
 InboxSource::Time last_look(InboxSource::Time by, InboxSource::Time now) { return std::max(by, now + kLastLook); }
@@ -65,7 +66,7 @@ class InboxOfMount final : public InboxSource {
     const std::string from = path_of({entry.id, false}), to = path_of({entry.id, true});
     bool was_interrupted = false;
     while (std::rename(from.c_str(), to.c_str()) != 0) {
-      // What a signal has interrupted may have marked it. Better to show it twice than never.
+      // The interrupted attempt may have marked the entry. Showing it twice is better than never.
       if (errno == ENOENT) return was_interrupted;
       if (errno != EINTR) return fail(error_from_errno(errno, "mark " + from));
       was_interrupted = true;
@@ -132,7 +133,8 @@ class InboxOfSite final : public InboxSource {
          {std::pair(kLists[0], &lists.messages), {kLists[1], &lists.threads}, {kLists[2], &lists.mail}}) {
       auto now = current(collection);
       if (now) *list = std::move(*now);
-      // One that was empty is not known to the next process: what there is of the others is shown.
+      // A list that was empty is not stored, so it may be unknown here; entries from the other lists are shown
+      // nevertheless.
       else if (is_outage(now.error().code)) unknown = fail(std::move(now).error());
       else return fail(std::move(now).error());
     }
@@ -156,7 +158,7 @@ class InboxOfSite final : public InboxSource {
     const bool may_be_lost = stack_->site().is_list_lacking(found->collection) && !is_silent_;
     if (stored && !may_be_lost) return std::move(*stored);
     by_ = Time::max();  // what was found in time is shown
-    // Its reader may have taken long to read what was written since.
+    // Restart the clock: the reader may have taken long over the entries written so far.
     if (!is_silent_) asked_at_ = stack_->clock().steady();
     auto came = record_of(found->collection, found->id);
     if (!came && came.error().code == ErrorCode::not_found) inbox_.is_gone({found->collection, found->id, {}});
@@ -203,7 +205,7 @@ class InboxOfSite final : public InboxSource {
       stack_->site().record(collection, id, std::move(cancel), std::move(done));
     });
   }
-  /// The answer of the service, unless it says nothing for `most`, or says it too late.
+  /// The answer of the service. Fails if the service sends nothing for `most`, or does not answer by `by_`.
   template <class T, class Start>
   Result<T> answered(std::chrono::seconds most, const Start& start) {
     auto left = [&] {

@@ -49,7 +49,7 @@ struct InboxFound {
 /// here); else that of the service. `wakes`: as for inbox_of_site().
 Result<InboxFound> find_inbox(CommandContext& context, const std::optional<std::string>& agent, bool wakes);
 
-/// An entry with what people want to know of it.
+/// An entry with the details to print.
 struct InboxItem {
   InboxSource::Entry entry;
   Record record;

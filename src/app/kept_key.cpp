@@ -128,7 +128,7 @@ Result<KeptKey> KeptKey::of(runtime::ClientStack& stack, const std::string& coll
     for (const KeptFile& file : sent_as(files, beginning, each)) {
       std::string path = directory + "/" + file.name;
       UniqueFd lock = locked_file(path);
-      // Another run's answer is not awaited. A fixed key may be sent by both.
+      // Another run holds this key: does not wait for it, and takes another key. A fixed key may be sent by both.
       if (!lock && fixed.empty()) continue;
       kept.key_ = file.name.substr(beginning.size() + mark_of(each).size());
       if (each != caller) kept.as_ = each;

@@ -101,7 +101,8 @@ Status detach_dead_mount(const std::string& path) {
 Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, const std::vector<OwnPlace>& own) {
   const auto looked = runtime::look_at(path);
   if (looked.state == runtime::Probe::State::silent) return runtime::silence_of(path);
-  // First: told only that the directory is not empty, a user may add `nonempty`, and hang.
+  // Checked first: a user who is only told that the directory is not empty may add `nonempty`, and the mount would
+  // hang.
   PLAYFS_TRY(auto mounts, read_mount_table());
   PLAYFS_CHECK(check_own_places(own, looked.real, mounts));
   PLAYFS_CHECK(check_fuse());

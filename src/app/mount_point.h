@@ -10,9 +10,9 @@
 
 namespace playfs::app {
 
-/// Checks that something can be mounted at `path` (absolute) and returns its real path. First detaches a mount of
-/// playfs whose process died. Fails if the mount would hide one of `own`; if `path` is not a directory, is a live mount
-/// already, or is not empty (unless `nonempty`); and if this machine has no FUSE. Creates nothing.
+/// Checks that something can be mounted at `path` (absolute) and returns its real path. Fails if the mount would hide
+/// one of `own`, or if this machine has no FUSE. Then detaches a mount of playfs at `path` whose process died, and
+/// fails if `path` is not a directory, is a live mount already, or is not empty (unless `nonempty`). Creates nothing.
 Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, const std::vector<OwnPlace>& own);
 
 /// Whether this process may use /dev/fuse. Errors name the other ways to work on a project.

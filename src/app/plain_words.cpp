@@ -12,8 +12,9 @@ constexpr char kMark = '\1';
 /// Words that begin with a mark get a second one, so that taking one away is always right.
 constexpr std::string_view kMarkedBefore("[{%+\1");
 
-/// Where the value begins in a word of the form `--option=value` or `-ovalue`; 0 in any other. Such a value may have
-/// this form too, or the word may itself be a value: both lead to the same place, so that every mark is found again.
+/// Where the value begins in a word of the form `--option=value` or `-ovalue`; 0 in any other. The value may itself
+/// have such a form, and the word may itself be a value. Marking and unmarking both skip all such prefixes, so they
+/// agree on the place of the mark.
 std::size_t value_in(std::string_view word) {
   for (std::size_t at = 0;;) {
     const std::string_view rest = word.substr(at);

@@ -64,7 +64,7 @@ Status QueuedHere::note(const std::string& tx) const {
 }
 
 void QueuedHere::forget(const std::string& tx) const {
-  // If it stays, it is a note of a commit that no queue has.
+  // A note that could not be removed does no harm: no queue has its commit any more.
   static_cast<void>(unlink(path_of(tx).c_str()));
 }
 
@@ -72,7 +72,7 @@ Result<bool> QueuedHere::is_noted(const std::string& tx) const {
   PLAYFS_TRY(const std::string identity, identity_of(root_));
   auto note = read_file(path_of(tx), kLongestNote);
   if (note) return *note == identity;
-  // Also where no note could be written.
+  // Also the case if the note could not be written.
   if (note.error().code == ErrorCode::not_found || note.error().code == ErrorCode::not_a_directory) return false;
   return fail(std::move(note).error());
 }

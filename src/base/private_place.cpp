@@ -18,8 +18,9 @@ namespace playfs {
 
 namespace {
 
-/// What is at a path, not followed if it is a link: what is learned of it holds for what is changed then, whatever is
-/// put in its place. O_PATH: a database's locks depend on which descriptors are closed (sqlite.cpp).
+/// An open descriptor of what is at a path (of a link itself), so that what was checked is what is changed, even if the
+/// path is replaced in between. O_PATH, since closing any other descriptor of a database would drop its locks
+/// (sqlite.cpp).
 struct Pinned {
   UniqueFd fd;
   struct stat attributes {};
@@ -36,7 +37,7 @@ Result<Pinned> pin(const std::string& path) {
 }
 
 Status take_from_others(const Pinned& pinned, const std::string& path, unsigned now) {
-  // fchmod() takes no such descriptor. /proc may be missing, but for a file there is nothing else.
+  // fchmod() does not accept an O_PATH descriptor. /proc may be missing, but for a file there is no other way.
   const bool is_directory = S_ISDIR(pinned.attributes.st_mode);
   if ((is_directory && fchmodat(pinned.fd.get(), ".", now, 0) == 0) ||
       chmod(("/proc/self/fd/" + std::to_string(pinned.fd.get())).c_str(), now) == 0) {
@@ -44,7 +45,7 @@ Status take_from_others(const Pinned& pinned, const std::string& path, unsigned 
     return {};
   }
   const int problem = errno;
-  if (problem == EROFS) return {};  // then nobody writes
+  if (problem == EROFS) return {};  // nobody can write there
   const std::string what = fmt::format("others can write to {} (mode {:o})", path, pinned.mode());
   Error error = problem == ENOENT
                     ? Error{ErrorCode::permission_denied, what + ", and without /proc this cannot be changed"}
@@ -53,7 +54,8 @@ Status take_from_others(const Pinned& pinned, const std::string& path, unsigned 
   return fail(std::move(error));
 }
 
-/// A user may keep the state directory on another disk: where a link of this user leads, else the path itself.
+/// The target of a link that belongs to this user, who may keep the state directory on another disk; for anything else,
+/// the path itself.
 std::string followed(const std::string& path) {
   struct stat attributes {};
   if (lstat(path.c_str(), &attributes) != 0 || !S_ISLNK(attributes.st_mode) || attributes.st_uid != geteuid())

@@ -1,5 +1,5 @@
-// Directories and databases of one user. What others could write is made private again, and this is logged: the user's
-// umask, or a hand, may have made it, and refusing would stop work that is safe from then on. What belongs to another
+// Directories and databases of one user. What others could write to is made private, and this is logged: the user's
+// umask or a chmod may have opened it, and refusing would stop work that is safe from then on. What belongs to another
 // user is refused. Thread-safe.
 #pragma once
 
@@ -16,8 +16,8 @@ inline constexpr unsigned kOthersWrite = 022;
 /// on purpose: a directory with the sticky or the set-group-ID bit that others can write to.
 Status keep_private(const std::string& directory);
 
-/// Checks that a directory that others can write to may become private to hold `file`: it has that, is empty, or is not
-/// there. Otherwise it is somebody's for something else.
+/// Checks that a directory to which others can write may be made private to hold `file`: it contains `file`, is empty,
+/// or does not exist. Any other such directory serves another purpose.
 Status check_may_become_private(const std::string& directory, const std::string& file);
 
 /// As make_private_directory(path), also for the directories from `top`, which is above it, down to `path`: others

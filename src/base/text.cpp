@@ -53,7 +53,7 @@ constexpr std::array<CodeRange, 17> kIgnorable = {{{0xAD, 0xAD},
 constexpr std::array<CodeRange, 4> kBidirectional = {
     {{0x61C, 0x61C}, {0x200E, 0x200F}, {0x202A, 0x202E}, {0x2066, 0x2069}}};
 
-/// Shown by nothing, and read by programs. Without those that belong to words and emoji.
+/// Invisible, but read by programs. Without those that belong to words and emoji.
 constexpr std::array<CodeRange, 7> kInvisible = {{{0xAD, 0xAD},
                                                   {0x200B, 0x200B},
                                                   {0x2060, 0x2064},

@@ -1,5 +1,5 @@
-// A list in a RecordIndex's database. Internal to this module. Each call belongs into a transaction of its caller, or
-// reads by itself. One thread at a time.
+// A list in a RecordIndex's database. Internal to this module. Each call runs in its caller's transaction, or only
+// reads. One thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -72,7 +72,7 @@ Status BringOut::remove_what_is_gone() {
   std::vector<std::string> gone;
   for (const auto& [path, row] : index_.rows()) {
     const bool is_wanted = row.kind == RowKind::directory ? directories_.contains(path) : files_.contains(path);
-    // A local-only name is not ours to remove; what the stage has in its place is judged there.
+    // Never removes local-only names. If the stage has something else at such a path, survey() has handled it.
     if (!is_wanted && row.kind != RowKind::local_only) gone.push_back(path);
   }
   for (auto path = gone.rbegin(); path != gone.rend(); ++path) {
@@ -190,7 +190,7 @@ Status BringOut::copy(const std::string& path, const StagedFile& staged, int fil
   return {};
 }
 
-/// An older version must not stand for it.
+/// Removes the older version, which must not pass for this one.
 Status BringOut::leave_out(const std::string& path, const StagedFile& staged, const Error& why) {
   PLAYFS_TRY(const bool is_gone, directory_.remove(path, as_known(path)));
   if (!is_gone) {

@@ -1,5 +1,5 @@
-// Brings what the stage has out to a clone's directory, where that is not as the index says. What was changed in the
-// directory meanwhile stays as it is. Blocking; for one thread.
+// Writes to a clone's directory what the stage has and, according to the index, the directory has not. What was changed
+// in the directory meanwhile stays as it is. Blocking; for one thread.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct BroughtOut {
   };
   std::uint64_t written = 0;  ///< files and links
   std::uint64_t removed = 0;
-  std::vector<LeftOut> left_out;       ///< content that cannot be had now, or that would be dangerous
+  std::vector<LeftOut> left_out;       ///< content that is unavailable now, or that would be dangerous
   std::vector<std::string> contested;  ///< changed in the directory since it was looked at: take that in first
 
   [[nodiscard]] bool lacks_some() const {
@@ -49,7 +49,7 @@ class BringOut {
 
  private:
   Status survey(const stage::InodePtr& directory, const std::string& path);
-  /// Whether a local-only directory has nothing but what stands for its content.
+  /// Whether the stage has nothing in a local-only directory but the name that stands for its content.
   [[nodiscard]] Result<bool> is_but_local(const stage::InodePtr& directory, const Row& row) const;
   Status remove_what_is_gone();
   void forget_left_out();
@@ -62,7 +62,7 @@ class BringOut {
   [[nodiscard]] Result<std::string> target_of(const StagedFile& staged) const;
   [[nodiscard]] Status copy(const std::string& path, const StagedFile& staged, int file, ContentHash& hash) const;
   Status leave_out(const std::string& path, const StagedFile& staged, const Error& why);
-  /// Whether what is at a path is what the row says; without a row, whether nothing is.
+  /// Accepts what is at a path if it is what the index row says; without a row, if nothing is there.
   [[nodiscard]] PlainDirectory::MayGo as_known(const std::string& path) const;
 
   stage::Stage& stage_;

@@ -35,7 +35,7 @@ Result<Lock> Lock::take(const std::string& directory, const std::string& who,
     while (flock(file.get(), LOCK_EX) != 0)
       if (errno != EINTR) return fail(error_from_errno(errno, "lock " + path));
   }
-  // Only shown: without it, those who wait do not know for whom.
+  // Only for display: if this fails, waiting commands cannot say which one they wait for.
   if (ftruncate(file.get(), 0) == 0) static_cast<void>(write_all_at(file.get(), who.substr(0, kLongestHolder), 0));
   return Lock(std::move(file));
 }
@@ -83,11 +83,11 @@ Result<DirectoryState> Clone::state() {
 Result<BroughtOut> Clone::bring_out_once() {
   stage::Stage& stage = tree_.stage();
   if (const RevisionTreePtr base = stage.base()) site_.prefetch(base);
-  PLAYFS_CHECK(stage.sync(stage.root()));  // what is written from now on is what the stage has after a power loss
+  PLAYFS_CHECK(stage.sync(stage.root()));  // so that a power loss cannot take from the stage what is written below
   BringOut bring_out(stage, directory_, index_, [this](const FileRef& file) { return fetch(file); });
   Status brought = bring_out.run();
   const BroughtOut& result = bring_out.result();
-  // Once the index says that a file is there, an older one would be taken for a change.
+  // Before the index says that a file is there: after a power loss, an older one would be taken for a change.
   if (result.written + result.removed > 0) PLAYFS_CHECK(directory_.sync());
   PLAYFS_CHECK(index_.commit());
   if (!brought) return fail(brought.error());

@@ -47,14 +47,15 @@ class Clone {
   static Result<std::unique_ptr<Clone>> open(const std::string& directory, content::Site& site,
                                              vfs::LoneWorkTree& tree);
 
-  /// Takes in what was changed in the directory, and has the next take-in know if the stage moves on without it.
+  /// Takes into the stage what was changed in the directory.
   Status take_in();
-  /// Call before anything that may change the stage's content otherwise: what the directory has is older from then on.
+  /// Call before anything else that may change the stage's content: from then on, the directory may have older
+  /// versions.
   Status expect_changes();
   /// Brings out what the stage has, unless the directory has it already.
   Result<BroughtOut> bring_out();
 
-  /// What there is to say of the directory, beside what is staged.
+  /// The state of the directory, apart from what is staged.
   [[nodiscard]] Result<DirectoryState> state();
   /// Paths of what was moved to `lost+found` since the last call.
   [[nodiscard]] std::vector<std::string> newly_kept() { return directory_.newly_kept(); }

@@ -27,8 +27,8 @@ enum class RowKind {
   file,
   symlink,
   directory,
-  local_only,  ///< ignored, or no name for a project: its content is never looked at; the stage has its name only
-  refused,     ///< published, but never written here: its content is not what it says, or would be dangerous
+  local_only,  ///< ignored, or not a valid name: its content is never looked at; the stage has only its name
+  refused,     ///< published, but never written here: its content does not match its claim, or would be dangerous
 };
 
 struct Row {
@@ -38,16 +38,16 @@ struct Row {
   FileMode mode = FileMode::regular;
   std::string
       staged;  ///< StagedFile::key; of a local-only directory: the name in the stage that stands for its content
-  /// Taking a change into the stage was begun, so that what it has there is unknown. `staged` of a directory is then
-  /// the name that was made in it, as with a local-only one.
+  /// A take-in was begun and not completed, so what the stage has there is unknown. For a directory, `staged` is then
+  /// the name that was made in it, as for a local-only one.
   bool is_begun = false;
 
   bool operator==(const Row&) const = default;
   [[nodiscard]] bool has_content() const { return kind == RowKind::file || kind == RowKind::symlink; }
   /// It has never been taken in.
   [[nodiscard]] bool is_new() const { return is_begun && hash == ContentHash(); }
-  /// False: what was written did not keep its executable bit (some file systems, a strict umask), which says nothing
-  /// then.
+  /// False if the executable bit did not stick when the file was written (some file systems, a strict umask); the mode
+  /// of the file then means nothing.
   [[nodiscard]] bool has_bits_of_mode() const {
     return kind != RowKind::file || (mode == FileMode::executable) == ((seen.mode & 0111) != 0);
   }

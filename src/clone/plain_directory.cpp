@@ -41,7 +41,7 @@ std::string name_of_taken_out(const std::string& number, ino_t put, const std::s
   return number + "-" + std::to_string(put) + std::string(kTakenOut) + name.substr(0, kMostOfName);
 }
 
-/// Whether this command, or one that was killed, wrote it: then nobody misses it.
+/// Whether playfs wrote the file, in this command or in one that was killed, so that it can be removed.
 bool is_own(int folder, const std::string& taken_out) {
   struct stat info {};
   const std::size_t begin = taken_out.find('-') + 1, end = taken_out.find(kTakenOut);
@@ -66,7 +66,7 @@ Result<bool> may_go_at(int directory, const std::string& name, const PlainDirect
   UniqueFd file;
   if (S_ISREG(info.st_mode)) {
     file = UniqueFd(openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (!file) return false;  // it cannot be looked at, so nobody knows what it is
+    if (!file) return false;  // it cannot be examined
   }
   return may_go(info, file.get());
 }
@@ -229,7 +229,7 @@ Result<PlainDirectory::Prepared> PlainDirectory::prepare_link(const std::string&
   return Prepared(folder_.get(), std::move(name));
 }
 
-/// Exchanges what is prepared for what is at `place`. What came since it was looked at is put back.
+/// Exchanges the prepared file with what is at `place`. If that has been replaced since it was examined, puts it back.
 Result<bool> PlainDirectory::exchange(const Prepared& prepared, const Place& place, const std::string& path,
                                       const MayGo& may_go) const {
   const int in = place.directory.get();
@@ -254,13 +254,13 @@ Result<bool> PlainDirectory::exchange(const Prepared& prepared, const Place& pla
   return was_right;
 }
 
-/// `put` is at `place` instead of what is called `out`. Whoever saves there once more gets that back too; of what is
-/// left in the end, only what this put there is removed.
+/// Undoes an exchange: `put` is at `place`, and what was there is now called `out`. A file that is saved there
+/// meanwhile is put back too. Of what is left in the end, only `put` is removed; anything else goes to `lost+found`.
 Status PlainDirectory::put_back(const std::string& out, const Place& place, const Signature& put) const {
   std::optional<Signature> there = put, came;
   for (int tries = 0; tries < kPutBacks; ++tries) {
     const auto back = signature_at(folder_.get(), out);
-    // Whoever removed the file meanwhile did not mean this version.
+    // The user removed the file meanwhile, but did not know of this version: keep it.
     if (rename_within(folder_.get(), out, place.directory.get(), place.name, RENAME_EXCHANGE) != 0) return keep(out);
     came = signature_at(folder_.get(), out);
     if (came && there && came->is_but_renamed(*there)) break;

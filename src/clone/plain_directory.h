@@ -70,8 +70,7 @@ class PlainDirectory {
   /// A file that `fill` writes. The umask applies.
   [[nodiscard]] Result<Prepared> prepare_file(bool is_executable, const std::function<Status(int)>& fill) const;
   [[nodiscard]] Result<Prepared> prepare_link(const std::string& target) const;
-  /// Decides about what lies at a path now (nullopt: nothing): whether it may be replaced. `file` is open if it is a
-  /// regular file.
+  /// Decides whether what is at a path now (nullopt: nothing) may be replaced. `file` is open if it is a regular file.
   using MayGo = std::function<Result<bool>(const std::optional<struct stat>&, int file)>;
   /// Puts it at `path`, if what is there may go. Returns what is there now; nullopt: nothing was changed.
   [[nodiscard]] Result<std::optional<Signature>> put(const Prepared& prepared, const std::string& path,
@@ -98,7 +97,7 @@ class PlainDirectory {
   /// nullopt if its directory does not exist.
   [[nodiscard]] Result<std::optional<Place>> place_of(const std::string& path) const;
   [[nodiscard]] Result<std::string> fresh_name() const;
-  /// A killed command may have left what it exchanged before it could tell whether that may go.
+  /// Moves to `lost+found` what a killed command took out of the directory before it could decide whether that may go.
   [[nodiscard]] Status keep_what_was_left() const;
   /// Moves it to `lost+found`.
   [[nodiscard]] Status keep(const std::string& taken_out) const;

@@ -16,8 +16,8 @@ struct StagedFile {
   FileMode mode = FileMode::regular;
   std::optional<FileRef> lower;     ///< its content is still a revision's
   std::optional<ContentHash> hash;  ///< if it is known without reading
-  /// Identifies the content: that of a revision by what its manifest says, local content by the inode's number, since
-  /// every other content comes with another inode, unless take-in itself writes it.
+  /// Identifies the content: of a revision by its manifest entry, local content by the inode number. Only take-in
+  /// itself changes the content of an inode; anything else puts a new one.
   std::string key;
 
   [[nodiscard]] bool has_content() const { return kind == stage::Kind::file || kind == stage::Kind::symlink; }

@@ -21,7 +21,7 @@ bool is_among(const std::set<std::string>& names, const std::string& path, bool 
 }
 }  // namespace
 
-/// A local-only one has no say: it is under rules that ignore it.
+/// A local-only rule file does not count, since other rules ignore it.
 bool TakeIn::is_rules_item(const Item& item) {
   return !item.is_directory && !item.was_local_only && stage::is_rule_file(item.path);
 }
@@ -40,10 +40,10 @@ Status TakeIn::run() {
     const Row* row = index_.find(each.path);
     if (row && each.is_directory) {
       const Row begun = *row;
-      index_.erase(each.path), row = nullptr;  // what was refused there stays so in the stage
+      index_.erase(each.path), row = nullptr;  // entries refused below it stay refused in the stage
       if (begun.is_begun) PLAYFS_CHECK(remove_stand_in(joined(each.path, begun.staged)));
     }
-    // Whatever has content in the index is in the project, or was: no rule is asked about it.
+    // A row with content means that the path is or was in the project, so ignore rules do not apply to it.
     const bool has_content = row && row->has_content() && !row->is_new();
     if (!each.is_directory && row && (has_content || row->kind == RowKind::refused)) files.push_back(each.path);
     else names.push_back({each.path, each.is_directory});
@@ -73,7 +73,7 @@ Status TakeIn::remove_staged_directory(const std::string& path) {
   PLAYFS_TRY(auto staged, staged_at(stage_, path));
   if (!staged || staged->kind != stage::Kind::directory) return {};
   Status removed = stage_.remove_directory(stage_.find(directory_of(path)), name_of(path));
-  // What others published in it meanwhile brings the directory back.
+  // Others have published files in it meanwhile, with which the directory comes back.
   if (!removed && removed.error().code == ErrorCode::not_empty) return {};
   return removed;
 }
@@ -108,8 +108,8 @@ Status TakeIn::remove_staged(const std::string& path, const StagedFile& staged) 
 // New names, one level of directories after the other. The stage gets all of them, empty, and says which are
 // local-only: those stay as they are.
 
-/// The stage's log is on the disk first: after a power loss, rows that speak of more than the stage has would let an
-/// update replace what was edited here.
+/// Syncs the stage's log first: if a power loss left rows for more than the stage has, an update could replace what was
+/// edited here.
 Status TakeIn::commit() {
   PLAYFS_CHECK(stage_.sync(stage_.root()));
   return index_.commit();
@@ -161,7 +161,8 @@ Status TakeIn::begin_names(std::vector<Item>& items) {
   return {};
 }
 
-/// Notes that the path is about to be taken in, so that a killed command leaves nothing that looks like somebody's.
+/// Notes that the path is about to be taken in, so that what a killed command leaves is not mistaken for anyone's
+/// content.
 void TakeIn::begin(const std::string& path) {
   const Row* known = index_.find(path);
   Row row = known ? *known : Row();
@@ -171,7 +172,7 @@ void TakeIn::begin(const std::string& path) {
   index_.put(path, std::move(row));
 }
 
-/// What is in the stage already, others may have put there.
+/// Notes the stand-in only if the stage does not have that name yet: one that is there may be published by others.
 void TakeIn::begin_directory(const Item& item) {
   Row row;
   row.kind = RowKind::directory;
@@ -235,7 +236,8 @@ Status TakeIn::take_directory(Item item, std::vector<Item>& below) {
   return {};
 }
 
-/// Removes the name that stood for a directory's content. If it is one of those in it, it may be no file there.
+/// Removes the name that stood for a directory's content. That name is taken from the directory, where it may be
+/// something other than a file.
 Status TakeIn::remove_stand_in(const std::string& path) {
   if (path.ends_with('/') || index_.find(path)) return {};
   PLAYFS_TRY(auto staged, staged_at(stage_, path));

@@ -29,8 +29,9 @@ class TakeIn {
   TakeIn(stage::Stage& stage, const PlainDirectory& directory, Index& index, Fetch fetch)
       : stage_(stage), directory_(directory), index_(index), fetch_(std::move(fetch)) {}
 
-  /// If the index is behind, content of the stage that is not in the directory yet is nobody's to replace: what was
-  /// changed here as well is in conflict with it. Otherwise it is what an interrupted take-in left. Commits the index.
+  /// If the index is behind, the stage may have content that the directory was never given. It is not replaced: a path
+  /// that was changed in both is in conflict. If the index is not behind, such content was left by an interrupted
+  /// take-in. Commits the index.
   Status run();
   /// What could not be read: neither taken in nor deleted.
   [[nodiscard]] const std::vector<Unread>& unread() const { return unread_; }
@@ -38,7 +39,7 @@ class TakeIn {
  private:
   /// A file or link as the directory has it.
   struct Content {
-    Signature seen;  ///< of no file but its mode, if it changed while it was read
+    Signature seen;  ///< only the mode is set if the file changed while it was read
     ContentHash hash;
     FileMode mode = FileMode::regular;
     std::string target;  ///< of a link
@@ -80,10 +81,10 @@ class TakeIn {
   [[nodiscard]] Result<std::optional<std::string>> why_unread(const std::string& path) const;
   /// Notes a file that cannot be read or is too large to be published, and drops what stood for it.
   [[nodiscard]] Result<bool> is_unread(const std::string& path);
-  /// Takes in files, each of which is noted in the index before the stage's content changes: what a killed command left
-  /// half-written is not taken for anybody's content.
+  /// Takes in files. Notes each in the index before the stage's content changes, so that content that a killed command
+  /// left half-written is not believed.
   Status take_files(const std::vector<std::string>& paths);
-  /// Whether nothing but times or the mode has changed, which is taken in then.
+  /// Whether only times or the mode have changed; if so, takes that in.
   [[nodiscard]] Result<bool> is_but_touched(const std::string& path);
   Status take_file(const std::string& path);
   Status take_content(const std::string& path, const Content& content);
@@ -93,9 +94,9 @@ class TakeIn {
   [[nodiscard]] Result<std::optional<Content>> read(const std::string& path, const stage::InodePtr& into = nullptr);
   [[nodiscard]] Result<std::optional<Content>> read_once(const std::string& path, const stage::InodePtr& into);
   [[nodiscard]] Result<ContentHash> read_bytes(int file, const stage::InodePtr& into);
-  /// Whether a take-in that was begun has put it there.
+  /// Whether an unfinished take-in put it there.
   [[nodiscard]] static bool is_made_here(const Row& row, const StagedFile& staged);
-  /// Whether the stage's content at the path is that of the row, and so may be replaced.
+  /// Whether the stage's content at the path is what the row says, so that it may be replaced.
   [[nodiscard]] bool is_ours(const Row* row, const std::optional<StagedFile>& staged) const;
   /// Gives what others published at the path another name, beside it.
   Status set_aside(const std::string& path);

@@ -87,7 +87,7 @@ Result<std::optional<std::string>> TakeIn::why_unread(const std::string& path) c
 Result<bool> TakeIn::is_unread(const std::string& path) {
   PLAYFS_TRY(const auto why, why_unread(path));
   if (!why) return false;
-  // Without its rules, what is to stay here would be published.
+  // Without these rules, ignored files would be published.
   if (stage::is_rule_file(path)) return fail(ErrorCode::permission_denied, path + " cannot be read: " + *why);
   unread_.push_back({path, *why});
   const Row* known = index_.find(path);

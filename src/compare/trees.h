@@ -40,10 +40,10 @@ inline constexpr std::size_t kLargestSimilar = 1 << 20;
 using ReadFile = std::function<Result<std::optional<std::string>>(const FileChange&)>;
 
 /// Pairs removed files with added ones as renames: first those stored as the same chunks or text, then those of equal
-/// hashes, then the most similar; of equal ones that of the same name. Empty files never match. Reads only what has no
-/// identical counterpart, or no known hash, and nothing if only one tree has files of its own. Returns false if there
-/// were too many pairs to look for similar files. After an error of `read`, which is returned, only those known to be
-/// identical are paired.
+/// hashes, then the most similar; of equal ones that of the same name. Empty files never match. Reads only files
+/// without an identical counterpart or without a known hash, and none if only one of the trees has unmatched files.
+/// Returns false if there were too many pairs to look for similar files. After an error of `read`, which is returned,
+/// only those known to be identical are paired.
 Result<bool> pair_renames(std::vector<FileChange>& changes, const ReadFile& read);
 
 std::string_view name_of(ChangeKind kind);

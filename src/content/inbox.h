@@ -52,8 +52,8 @@ class Inbox {
     WallTime updated;
   };
 
-  /// `directory`: where the file is kept, as for InboxMarks. Nothing is for an empty `me`. `site` and `clock` outlive
-  /// it.
+  /// `directory`: where the file is kept, as for InboxMarks. With an empty `me`, the inbox stays empty. `site` and
+  /// `clock` outlive it.
   Inbox(Site& site, const Clock& clock, std::string me, const std::string& directory);
 
   [[nodiscard]] const std::string& me() const { return me_; }
@@ -62,8 +62,8 @@ class Inbox {
   /// Examines what is new or changed. Returns the records whose text is not stored locally: request them
   /// (Site::record_text), and call it again. REQUIRES: one call at a time.
   std::vector<Missing> take(const Lists& lists, const CancelToken& cancel) PLAYFS_EXCLUDES(mutex_);
-  /// The service did not have this record. A single answer may be wrong, so take() asks for it again: after a second,
-  /// and then twice as late each time, up to about an hour.
+  /// Call if the service did not have this record. A single answer may be wrong, so take() asks for it again: after a
+  /// second, then with twice the delay each time, up to about an hour.
   void is_gone(const Missing& record) PLAYFS_EXCLUDES(mutex_);
   /// Whether so much was examined since the last save() that it is time for another.
   [[nodiscard]] bool is_to_be_saved() const PLAYFS_EXCLUDES(mutex_);
@@ -74,7 +74,7 @@ class Inbox {
   /// brings the entry back would be taken for the version that was marked.
   [[nodiscard]] Status save_before_mark() PLAYFS_EXCLUDES(mutex_);
 
-  /// Another one whenever entries() may have changed.
+  /// Changes whenever entries() may have changed.
   [[nodiscard]] std::uint64_t version() const PLAYFS_EXCLUDES(mutex_);
   /// Oldest first, without what is hidden or lost.
   [[nodiscard]] std::vector<Entry> entries() const PLAYFS_EXCLUDES(mutex_);
@@ -96,7 +96,7 @@ class Inbox {
   /// shown.
   struct Looked {
     std::int64_t updated = 0;
-    bool has_author = false;  ///< one was shown, so that `is_mine` is known
+    bool has_author = false;  ///< it was shown once, so `is_mine` is known
     bool is_mine = false;
     bool mentions_me = false;
     bool is_hidden = false;
@@ -111,7 +111,7 @@ class Inbox {
     std::int64_t at;
   };
   using RecordName = std::pair<Collection, std::string>;  ///< with its id
-  /// A message that cannot be judged before another record was looked at.
+  /// A message that can be classified only after another record was examined.
   struct Wait {
     std::int64_t updated = 0;  ///< of the message
     RecordName for_record;
@@ -164,7 +164,7 @@ class Inbox {
   [[nodiscard]] bool is_known(const RecordName& record) const PLAYFS_REQUIRES(mutex_);
   /// Whether a message may wait for it.
   [[nodiscard]] bool is_awaited(const RecordName& record, Round& round) const PLAYFS_REQUIRES(mutex_);
-  /// Whether it still waits, so that reading it would be in vain.
+  /// Whether it still waits, so that reading it would be useless.
   [[nodiscard]] bool is_waiting(const Work& work, Round& round) const PLAYFS_EXCLUDES(mutex_);
   /// The messages among them that no longer need to wait.
   [[nodiscard]] std::vector<Work> ready_of(const std::vector<Work>& work) const PLAYFS_EXCLUDES(mutex_);

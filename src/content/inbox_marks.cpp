@@ -135,7 +135,7 @@ Status InboxMarks::append(const std::string& line) {
   Status written = write_all_at(file.get(), line, read.bytes);
   if (written && ::fdatasync(file.get()) != 0) written = fail(error_from_errno(errno, "sync " + path_));
   if (written && is_new) written = sync_directory(directory_);
-  // Whoever hears that it failed does not expect a mark.
+  // The caller reports a failure, so no mark may remain.
   if (!written && ::ftruncate(file.get(), static_cast<off_t>(read.bytes)) != 0)
     log_warning("half a mark is left in " + path_ + ": " + error_from_errno(errno, "truncate").message);
   return written;

@@ -102,7 +102,7 @@ class Lists {
     bool is_locked = false;     ///< the disk could not be read, since another process had it
     /// Parts of it, as read and as given out.
     cache::Lru<std::string, Given> by_owner{kMostByOwner};
-    /// Owners whose parts were given out and are not cached any more: it is not known what those had.
+    /// Owners whose parts were given out and are no longer cached, so that the given content is unknown.
     std::set<std::string> let_go;
     bool has_let_go_of_many = false;  ///< and other owners
     std::vector<Created> created;     ///< by us, on no page yet, newest first
@@ -199,7 +199,7 @@ class Lists {
       PLAYFS_REQUIRES(storing_);
   /// Updates known records to what they are `now`. `texts`: records to be stored if they have changed.
   void rename(const std::string& collection, std::vector<Listed> now, std::span<const Record> texts = {});
-  /// These return false if the list has changed meanwhile, or its rest has been loaded.
+  /// These return false if the list has changed meanwhile, or if the rest of it was loaded.
   [[nodiscard]] bool try_to_rename(Renaming& renaming) PLAYFS_REQUIRES(storing_);
   using ById = std::unordered_map<std::string_view, const Listed*>;
   /// Where the records are listed as something else. nullopt: the list has changed meanwhile.
@@ -210,7 +210,7 @@ class Lists {
   [[nodiscard]] bool store(Renaming& renaming, const Base& base, Next& next) PLAYFS_REQUIRES(storing_);
   [[nodiscard]] bool commit(Renaming& renaming, const Base& base, const Next& next) PLAYFS_REQUIRES(storing_);
   static void renew(Listed& known, Listed now);
-  /// Owners of which somebody was given something else than the list has.
+  /// Owners whose parts were given out and differ from the list.
   [[nodiscard]] static std::set<std::string> outdated(const AllGiven& given, std::span<const Listed> list);
 
   void bring_up(const std::string& collection);

@@ -15,7 +15,7 @@ namespace {
 // A lagging replica's pages may lack a record that we know. The service has lost one that is still missing after this
 // time, or hides it from lists.
 constexpr std::chrono::minutes kLag{1};
-/// Only those who lose or complete a list come between, so once more is usually enough.
+/// An attempt fails only if the list is lost or completed meanwhile, so a second one is usually enough.
 constexpr int kMostAttempts = 8;
 
 }  // namespace

@@ -232,7 +232,7 @@ ListPtr Lists::of_as_read(const std::string& collection, const std::string& owne
     // Another process may have replaced what is on disk.
     if (!of && !is_busy && list.read == all) list.forget();
     if (!of) return nullptr;
-    // Only of parts that are known here listeners can learn that they have changed.
+    // Read again: listeners learn of a change only for parts that are cached or noted.
     if (list.changes != changes && times < kMostReadAgain) continue;
     if (list.changes == changes) evicted = list.keep(owner, *of);
     else list.let_go_of(owner);

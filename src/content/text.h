@@ -1,7 +1,7 @@
 // The text that a file shows. Cheap to copy, thread-safe.
 //
-// A short text is in memory. A long one, as of a record of megabytes, is an object in the cache on disk, and this holds
-// its name: the object may be evicted at any time, and is then made again (Site::read_text).
+// A short text is in memory. A long one, such as that of a record of megabytes, is an object in the cache on disk, and
+// this holds its name. The object may be evicted at any time; the text is then made again (Site::read_text).
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@ namespace playfs::mail {
 /// Valid UTF-8 without NUL: each bad byte and each NUL becomes U+FFFD. Programs in C would not show what follows a NUL.
 std::string readable(std::string_view text);
 
-/// What a terminal would obey as visible escapes: not all mail readers do that. Keeps what patches have: tabs, form
-/// feeds, and the carriage returns at the ends of lines.
+/// Replaces what a terminal would obey by visible escapes, which not all mail readers do. Keeps what occurs in patches:
+/// tabs, form feeds, and carriage returns at the ends of lines.
 std::string shown(std::string_view text);
 
 /// `readable` in one line: control characters and line separators become spaces, and none is left at the ends.

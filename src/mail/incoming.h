@@ -1,4 +1,4 @@
-// A mail as RFC 5322 becomes what to send: the way of `playfs sendmail`. Plain values and a pure function.
+// Turns a mail in RFC 5322 form into what `playfs sendmail` sends. Plain values and a pure function.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ struct Incoming {
   std::string from;                   ///< the handle that From has at this site; empty if none
 };
 
-/// Everything is checked that can be without the site. Errors say what is wrong with the mail and what to write
+/// Checks everything that can be checked without the site. Errors say what is wrong with the mail and what to write
 /// instead.
 Result<Incoming> parse_mail(std::string_view text, const Envelope& envelope);
 

@@ -34,7 +34,7 @@ std::string maildir_id(std::string_view id);
 /// The id that maildir_id() encoded; nullopt if it was cut.
 std::optional<std::string> record_id(std::string_view maildir_id);
 
-/// Reads a name as a mail reader may have changed it: other flags, in any order. nullopt if it is none of ours.
+/// Parses a name, in which a mail reader may have changed the flags, in any order. nullopt if it is not one of ours.
 std::optional<MaildirName> parse_maildir_name(std::string_view name);
 
 }  // namespace playfs::mail

@@ -9,8 +9,8 @@
 namespace playfs::mail {
 
 /// As UTF-8, with lines that end with "\n" and without empty lines at the end. A record holds one text, so there must
-/// be exactly one plain text: of alternatives it is chosen, anything beside it is an error that names it. `part` may be
-/// null.
+/// be exactly one plain text. It is chosen among alternatives; any further part is an error that names the part. `part`
+/// may be null.
 Result<std::string> text_of_mail(GMimeObject* part);
 
 }  // namespace playfs::mail

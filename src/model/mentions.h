@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxMentionLength = 127;  ///< bytes, as in the com
 /// Scripts that use no spaces do not run on from another: "问@ada吧" mentions "ada". These are not mentions:
 /// - addresses and names of packages: ada@example.org, @ada@example.org, git@host, @types/node, \@ada;
 /// - what stands in a URL, in `code` or in a fenced block of code, as Markdown has them;
-/// - what stands in a quoted line ("> @ada wrote"): its author has mentioned her already.
+/// - what stands in a quoted line ("> @ada wrote"): its author has already mentioned her.
 ///
 /// Nobody checks whether an agent of that name exists.
 std::vector<std::string> mentions_in(std::string_view body);

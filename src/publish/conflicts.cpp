@@ -179,7 +179,7 @@ std::optional<ContentHash> hash_of_state(const Json& state, std::string_view pat
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
   std::vector<stage::Conflicted> left;
   const auto recorded = stage.conflicted();
-  PathSet staged, present;  // in the latter without deletions: what was moved away is in no conflict
+  PathSet staged, present;  // `present` omits deletions: a file moved away is not in conflict
   if (std::any_of(recorded.begin(), recorded.end(), [](const auto& each) { return each.is_kept_here; })) {
     PLAYFS_TRY(auto changes, stage.changes());
     for (const auto& change : changes) {

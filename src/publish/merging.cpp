@@ -58,13 +58,13 @@ bool same(const Snapshot& a, const Snapshot& b) {
          (a.state == b.state || (is_nothing(a.state) && is_nothing(b.state))) && Json(fields(a)) == Json(fields(b));
 }
 
-/// Equals no version that somebody may choose, so that at a conflict both sides count as changed.
+/// Differs from any version that a side may have, so that at a conflict both sides count as changed.
 const Json& neither_value() {
   static const Json value(std::string("\0in conflict", 12));
   return value;
 }
 
-/// The file with bytes of nobody's. Mode and fields are not in conflict.
+/// The file with bytes that no version has. Mode and fields are not in conflict.
 MergedFile neither_file(MergedFile file) {
   file.text = *neither_value().string();
   return file;

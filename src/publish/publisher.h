@@ -53,7 +53,7 @@ struct PublisherOptions {
   JournalProbe probe;
   MergePolicy policy;
   /// False: a commit is posted on its base with exactly what was frozen, even if head has moved, and merged with head
-  /// afterwards. Its revision is then what the caller has, and can be the base of what the caller does next.
+  /// afterwards. Its revision is then exactly what the caller has, so it can be the base of the caller's next change.
   bool merges_first = true;
   bool reconciles = true;  ///< reconciles when it opens and on reconcile()
   std::string agent;       ///< author of announcements about revisions that were not committed here

@@ -35,7 +35,7 @@ EventFeed::News EventFeed::take(std::string_view piece) {
   News news;
   const std::uint64_t dropped = parser_.dropped();
   parser_.feed(piece, [&](const wire::ServerEvent& event) { take_event(event, news); });
-  // Nobody knows what an event said that was too large.
+  // An event that was too large may have said anything.
   if (const std::uint64_t more = parser_.dropped() - dropped; more > 0) {
     news.nonsense += more;
     news.is_missed = has_begun_;
@@ -60,7 +60,7 @@ void EventFeed::take_event(const wire::ServerEvent& event, News& news) {
     if (change) news.changes.push_back(std::move(*change));
     else ++news.nonsense;
   }
-  // Kinds that are not known yet may be added, and cost what their bytes cost.
+  // Ignores unknown kinds, which later versions may add; their bytes count against the allowance.
 }
 
 std::string path_of(std::string_view what, const JsonObject& description, std::string_view origin) {

@@ -19,7 +19,7 @@ class EventAllowance {
  public:
   /// Bytes that may come at once, such as what was missed in an hour; more are due per second.
   static constexpr double kBytes = 8 << 20, kBytesPerSecond = 256 << 10;
-  /// The same of events that make no sense.
+  /// The same for events that make no sense.
   static constexpr double kNonsense = 100, kNonsensePerSecond = 0.1;
 
   /// Returns what is wrong, if it is too much.
@@ -34,7 +34,7 @@ class EventFeed {
  public:
   /// What a piece has brought.
   struct News {
-    bool begins = false;                ///< the site has said from where it tells
+    bool begins = false;                ///< the site has said at which position its events begin
     bool is_reset = false;              ///< the site does not know the position that it was asked for, or gave out
     bool is_missed = false;             ///< an event was too large to be read
     std::vector<wire::Change> changes;  ///< after that
@@ -56,8 +56,8 @@ class EventFeed {
   bool was_reset_ = false;
 };
 
-/// The path of `what` the site offers besides its collections, such as "events", from its description; empty if it has
-/// none, or names another host.
+/// The path of something that the site offers besides its collections (`what`, such as "events"), from its description.
+/// Empty if there is none, or if it names another host.
 std::string path_of(std::string_view what, const JsonObject& description, std::string_view origin);
 
 }  // namespace playfs::remote

@@ -17,7 +17,7 @@
 
 namespace playfs::remote {
 
-/// Why anything may have changed.
+/// Why any record may have changed.
 enum class Reset {
   missed,  ///< events were missed
   another  ///< the site does not know the position of the last event: it is another one, or was restored from a copy
@@ -27,9 +27,9 @@ enum class Reset {
 struct EventListener {
   std::function<void(std::vector<wire::Change>)> changed;
   std::function<void(Reset)> reset;
-  /// Whether changes are told from now on. After a reconnection, those missed meanwhile follow.
+  /// Whether changes are reported from now on. After a reconnection, those missed meanwhile follow.
   std::function<void(bool)> up;
-  /// Once each time the events of the site are given up for a while.
+  /// Called each time the stream gives up the site's events for a while.
   std::function<void(const Error&)> gave_up;
 };
 

@@ -75,8 +75,8 @@ Result<UniqueFd> lock_out_others(const Places& places) {
 
 std::string new_path(const Places& places) { return credentials_path(places) + ".new"; }
 
-/// Like write_file_atomically(), but always by way of the same name: what a process leaves there that dies in between
-/// holds keys, and is gone with the next change. REQUIRES: the lock is held.
+/// Like write_file_atomically(), but always with the same temporary name: a process that dies in between leaves a file
+/// with keys, which the next change then removes. REQUIRES: the lock is held.
 Status replace_file(const Places& places, const std::string& text) {
   const std::string path = new_path(places);
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return fail(error_from_errno(errno, "remove " + path));

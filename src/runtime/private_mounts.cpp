@@ -40,7 +40,7 @@ int separate() {
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return errno;
     if (int failed = map_user_and_group(user, group); failed != 0) return failed;
   }
-  // Mounts made here stay here; those that the machine makes later are seen here too.
+  // Mounts made here are not visible outside; later mounts outside are visible here.
   return mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0 ? 0 : errno;
 }
 

@@ -1,6 +1,6 @@
-// A process that may mount, whoever runs it: in a mount namespace of its own, which it gets in a user namespace where
-// it has no other right to one. What is mounted there is seen by this process and by those that it starts, and is gone
-// with the last of them.
+// Lets a process of any user mount, in a mount namespace of its own. A process that has no right to create one does so
+// in a new user namespace. Only this process and those that it starts see what is mounted there; it disappears with the
+// last of them.
 #pragma once
 
 #include "base/result.h"

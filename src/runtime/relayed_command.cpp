@@ -108,7 +108,8 @@ class Running {
     return false;
   }
 
-  /// Only where a shell watches over the terminal. Whoever else stops the program may let it go on without telling us.
+  /// Only for stops by the terminal, where a shell takes over. Anyone else who stops the program may continue it
+  /// without our knowing.
   void stop_as_well(int signal) const {
     if (signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU) return;
     terminal_.take_back();

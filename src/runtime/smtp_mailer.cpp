@@ -21,7 +21,7 @@ Status SmtpMailer::send(const service::Mail& mail) {
   auto at = server_.from.rfind('@');
   std::string id = random_.uuid() + (at == std::string::npos ? "@localhost" : server_.from.substr(at));
   net::MailMessage message{mail.to, mail.subject, mail.text, std::move(id), mail_date(clock_.wall())};
-  // Set while offer() runs, if it is this mail that finds no room, and later if it has to make room for another.
+  // Set during offer() if there is no room for this mail, or later if the mail is dropped to make room for another.
   auto is_dropped = std::make_shared<std::atomic<bool>>(false);
   pool_.offer(mail.client, [this, is_dropped, message = std::move(message), until = mail.good_until](bool has_turn) {
     if (has_turn) return send_in_turn(message, until);

@@ -37,7 +37,8 @@ class SmtpMailer final : public service::Mailer {
   const Clock& clock_;
   Random& random_;
   std::atomic<bool> ending_ = false;
-  /// Last, so that it ends before what its jobs use. Whoever has had no mail yet comes first: any job counts as dear.
+  /// Last, so that it ends before what its jobs use. Clients without an earlier mail come first, since any job counts
+  /// as dear.
   http::FairPool pool_{kConnections, kMostWaiting, 0, std::chrono::nanoseconds(0)};
 };
 

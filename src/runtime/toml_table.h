@@ -12,7 +12,8 @@
 
 namespace playfs::runtime {
 
-/// Errors: invalid_argument, with the line but without the text there, which may be a secret. `name` is the document's.
+/// Errors: invalid_argument, with the line number but not the text, which may be a secret. `name`: of the document, for
+/// messages.
 Result<toml::table> parse_secret_toml(std::string_view text, const std::string& name);
 
 /// `text` with `table` in place of the top-level value `key`, or without that value. REQUIRES: parse_secret_toml

@@ -1,5 +1,5 @@
-// Whether a store may be written: the `closed` of its site, which each write looks at in its own transaction. So
-// nothing is acknowledged that a move to another store (store_copy.h) would leave behind. Pure.
+// Whether a store may be written to: the value `closed` of its site, which each write checks in its own transaction. So
+// no write is acknowledged that a move to another store (store_copy.h) would leave behind. Pure.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,12 @@
 namespace playfs::service {
 
 inline constexpr std::string_view kOpenStore;
-/// It was moved to another store, or is just being moved: it can be read, and not be written.
+/// The store was moved to another one, or is being moved: it can be read, but not written to.
 inline constexpr std::string_view kMovedStore = "moved";
 /// Another store is being moved here: nobody may use it yet.
 inline constexpr std::string_view kUnfinishedStore = "unfinished";
 
-/// What a write is answered with. Whoever repeats it after a while may find the new store.
+/// The error of a write. A client that retries after a while may reach the new store.
 inline Error closed_for_writing() {
   Error error{ErrorCode::busy, "the store is closed for writing: it was moved to another one, or is just being moved",
               "serve the new store; to write this one again: playfs serve reopen --store STORE"};
@@ -23,13 +23,13 @@ inline Error closed_for_writing() {
   return error;
 }
 
-/// For those who open a store. Errors: busy.
+/// Errors: busy for an unfinished copy, which must not be opened.
 inline Status require_finished(std::string_view closed) {
   if (closed != kUnfinishedStore) return {};
   return fail(ErrorCode::busy, "the store is a copy that is not finished", "playfs serve copy FROM TO, once more");
 }
 
-/// For those who change the state themselves.
+/// The error if the state to be changed is not the expected one.
 inline Error changed_by_another() {
   return {ErrorCode::busy, "the store was opened or closed by somebody else meanwhile"};
 }

@@ -1,5 +1,5 @@
-// What can be asked of the service, as one table: requests are routed by it, and the OpenAPI document is printed from
-// it (description.h), so that neither has what the other lacks. Immutable data, thread-safe.
+// All operations of the service, as one table, by which requests are routed and from which the OpenAPI document is
+// printed (description.h), so that the two cannot differ. Immutable data, thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -41,9 +41,9 @@ struct Operation {
 
 std::span<const Operation> all_operations();
 
-/// How a path is refused to a method that it does not have, and what OPTIONS answers.
+/// The methods of a place, for the Allow header of a 405 and for the answer to OPTIONS.
 std::string allowed_methods(Place place);
-/// Whether anybody may read there, so that OPTIONS is answered too.
+/// Whether anybody may read there, in which case OPTIONS is answered too.
 bool is_readable(Place place);
 /// nullptr: the place does not have that method.
 const Operation* find_operation(Place place, std::string_view method);

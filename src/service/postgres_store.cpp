@@ -53,7 +53,7 @@ Change change_of_row(const PostgresRows& rows, int row) {
           rows.string(row, 4)};
 }
 
-/// From rows of which the last, if there are more than `limit`, only says that there is another page.
+/// Makes a page of up to `limit` rows. One row more only says that there is another page.
 Page page_of(const PostgresRows& rows, std::size_t limit) {
   Page page;
   for (int row = 0; row < rows.count(); ++row) {

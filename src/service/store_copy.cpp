@@ -14,7 +14,7 @@ constexpr std::size_t kRowsAtOnce = 256;  // with the largest records, four mega
 /// Two are enough for a store that nobody writes; expired limits may still be swept meanwhile.
 constexpr int kCopyPasses = 8;
 
-/// A text from which the cell can be told again, so that different rows have different hashes.
+/// Hashes an unambiguous text of the cell, so that different rows have different hashes.
 void hash_cell(ContentHasher& hasher, const StoredCell& cell) {
   if (const auto* number = std::get_if<std::int64_t>(&cell)) hasher.update("i" + std::to_string(*number));
   else if (const auto* text = std::get_if<std::string>(&cell); !text) hasher.update("n");
@@ -67,7 +67,7 @@ class TablePass {
   TablePass(StoredRows& from, StoredRows& to, const StoredTable& table)
       : to_(to), table_(table), ours_(from, table), theirs_(to, table) {}
 
-  /// Mends what differs in `to`. With the records, up to the position `last`.
+  /// Repairs the rows of `to` that differ; of the records, only those up to the position `last`.
   Status run(Position last, std::atomic<std::int64_t>& position);
 
   RowReader& ours() { return ours_; }

@@ -1,5 +1,5 @@
-// All that a store holds, as rows of plain values that mean the same in every kind of store: for those who copy and
-// compare whole stores. Beside the servers on the store; for one thread at a time.
+// The whole content of a store as rows of plain values, which mean the same in every kind of store: for copying and
+// comparing stores. Works while servers use the store. For one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct StoredColumn {
 struct StoredTable {
   const char* name;
   std::span<const StoredColumn> columns;
-  std::size_t keys;  ///< the first so many columns differ from row to row, and give the order
+  std::size_t keys;  ///< how many of the first columns form the unique key, which gives the order
 };
 
 inline constexpr StoredColumn kRecordColumns[] = {{"position", StoredColumn::Kind::integer},
@@ -53,15 +53,15 @@ inline constexpr StoredColumn kKeyColumns[] = {{"hash", StoredColumn::Kind::byte
                                                {"created_at", StoredColumn::Kind::integer}};
 inline constexpr StoredTable kKeyTable{"api_keys", kKeyColumns, 1};
 
-/// In the order in which they were made, which says which are the newest.
+/// In an order that tells which codes are the newest.
 inline constexpr StoredColumn kCodeColumns[] = {{"expires", StoredColumn::Kind::integer},
                                                 {"hash", StoredColumn::Kind::text},
                                                 {"email", StoredColumn::Kind::text},
                                                 {"client", StoredColumn::Kind::text}};
 inline constexpr StoredTable kCodeTable{"sign_in_codes", kCodeColumns, 2};
 
-/// Each store has tables of its own for it. `expiries` has the times at which the writes that were counted expire, in
-/// order, separated by commas.
+/// Each kind of store keeps these in tables of its own. `expiries`: when the counted writes expire, in order, separated
+/// by commas.
 inline constexpr StoredColumn kLimitColumns[] = {{"bucket", StoredColumn::Kind::text},
                                                  {"expiries", StoredColumn::Kind::word}};
 inline constexpr StoredTable kLimitTable{"write_limits", kLimitColumns, 1};
@@ -91,16 +91,16 @@ class StoredRows {
   virtual ~StoredRows() = default;
 
   virtual Result<StoredSite> site() = 0;
-  /// Up to `limit` rows, in their order, behind the one that has the keys `after`; without any, from the first on.
+  /// Up to `limit` rows in key order, after the row with the key `after`; if that is empty, from the first row on.
   virtual Result<std::vector<StoredRow>> rows(const StoredTable& table, const StoredRow& after, std::size_t limit) = 0;
-  /// Removes the rows that have the keys of `gone`, then adds the others; one that is there already stays as it is.
-  /// REQUIRES: an unfinished store. Errors: busy, if it is none.
+  /// Removes the rows with the keys in `gone`, then adds `added`; a row that exists already stays as it is. REQUIRES:
+  /// an unfinished store. Errors: busy for any other.
   virtual Status change(const StoredTable& table, const std::vector<StoredRow>& gone,
                         const std::vector<StoredRow>& added) = 0;
   /// Sets `closed`, which must be `from`, or is `to` already. When it returns, each write is either done or refused.
   /// Errors: busy, if it is something else.
   virtual Status set_closed(std::string_view from, std::string_view to) = 0;
-  /// Sets the numbers from which an unfinished store goes on, and opens it. Errors: busy, if it is none.
+  /// Sets the numbers from which an unfinished store continues, and opens it. Errors: busy for any other store.
   virtual Status finish(const StoredSite& numbers) = 0;
 };
 

@@ -28,7 +28,7 @@ Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
   std::optional<std::set<std::string>> listed;  // as staged before any rule file was discarded, and
   std::uint64_t listed_at = 0;                  // after this many updates
   std::optional<std::set<std::string>> in_conflict_before;
-  std::set<std::string> rules_dropped;  // one that a merge brought is still listed then, as deleted
+  std::set<std::string> rules_dropped;  // rules from a merge stay listed, as deleted
   auto is_rules = [&](const Change& change) { return is_rule_file(change.path) && is_at_or_below(change.path, path); };
   while (true) {
     PLAYFS_CHECK(state.settle_replacements());
@@ -41,8 +41,8 @@ Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
     MutexLock lock(state.mutex);
     std::vector<std::string> unpublished;
     if (std::any_of(changes.begin(), changes.end(), is_rules)) unpublished = state.unhurried_survey().unpublished;
-    // What an update brought in since is not in the list, and half of it would stay: files with markers, without
-    // conflicts.
+    // If an update came in between, `changes` lacks what it brought. Half of that would stay: files with markers, but
+    // no conflicts.
     if (state.moves != moves) continue;
     if (listed && listed_at != moves) {
       listed.reset();
@@ -60,7 +60,7 @@ Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
     });
     if (only_try) return state.discard(path, changes, unpublished, true);
     const bool is_last = rules == changes.end();
-    // Rule files first, one by one: what those of the base ignore is then not staged, and stays.
+    // Rule files first, one by one: files that the base's rules ignore are then no longer staged, so they stay.
     if (!is_last) PLAYFS_CHECK(state.discard(path, changes, unpublished, true));
     if (!listed) {
       listed.emplace();
@@ -146,7 +146,7 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
   if (path.empty() && pending_state && staged_state == pending_state)
     return fail(ErrorCode::busy, "the project's state is being published", "wait for the publication to finish");
   const bool drops_state = path.empty() && staged_state;
-  std::vector<std::string> obstructed;  // what was published cannot come back there
+  std::vector<std::string> obstructed;  // paths where a local-only file blocks the published one
   for (const auto& each : deleted) {
     const InodePtr there = base && base->tree.file_at(each) ? find(each).inode : nullptr;
     if (there && !there->is_directory()) obstructed.push_back(each);
@@ -157,10 +157,10 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
     return dropped.contains(each) && !(file && deleted.contains(each));
   });
   PLAYFS_CHECK(rebase.run());
-  // What blocks something that was not to come back is no obstacle.
+  // An obstructed path counts only at or above a path that is being discarded.
   std::erase_if(rebase.obstructed, [&](const std::string& each) { return !has_at_or_below(dropped, each); });
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
-  // A merge that goes on deletes what was discarded of it, so that stays listed.
+  // While the merge goes on, the next commit deletes files of it that were discarded, so they stay listed.
   auto still_tracked = notes.tracked;
   std::erase_if(still_tracked,
                 [&](const auto& each) { return is_at_or_below(each.first, path) && each.second == TrackedAs::staged; });
@@ -206,7 +206,7 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
   if (drops_state) discarded.paths.insert(kStatePath);
   if (only_try) return discarded;
   const bool drops_something = !dropped.empty() || left.size() < notes.conflicted.size();
-  // A local-only file is not of the merge; if it is staged, it is among the changes.
+  // A local-only file is not part of the merge; if it is staged, it is among the changes.
   const bool stays_in_conflict = std::any_of(left.begin(), left.end(), [&](const Conflicted& each) {
     mutex.assert_held();
     if (each.beside.empty()) return !each.is_kept_here;

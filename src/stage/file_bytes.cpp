@@ -306,7 +306,7 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
         inode->spool && (inode->spool->noted.synced > 0 || inode->spool->expected > 0 || inode->spool->is_lost);
     if (inode->is_below() || has_safe_bytes || frozen.contains(inode->spool->number())) return empty_out(*inode);
   }
-  // Replacing bytes count as whole by their size, so the replacement must end first.
+  // Whether replacing bytes are complete is judged by their size, so the replacement must end first.
   bool has_replaced = [&] {
     MutexLock locked(mutex);
     return inode->spool && replacements.contains(inode->spool->number());

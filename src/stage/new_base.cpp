@@ -93,7 +93,7 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   }
   if (merged.has_state) handled.insert(kStatePath);
   if (merged.has_state && merged.seen_state != staged_state) overtaken.emplace_back(kStatePath);
-  // A local-only file was seen at that path; moved since, it would be published from its new one.
+  // A local-only file that was seen at that path may have been moved since, and would be published from its new path.
   for (const auto& each : merged.conflicted.value_or(std::vector<Conflicted>()))
     if (each.is_kept_here && !find(each.path).inode) overtaken.push_back(each.path);
   if (!overtaken.empty()) return fail(is_contested(overtaken));
@@ -120,8 +120,8 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   if (merged.conflicted) {
     std::vector<Conflicted> list = *merged.conflicted;
-    // What was local-only under the present rules is not published unasked under theirs. Only now is it certain what
-    // that is.
+    // Files that are local-only under the present rules are not published unasked under theirs. Only now is it certain
+    // which these are.
     if (merged.brings_rules)
       add_conflicts(list,
                     kept_here_by_rules(local_only, list, "it is local-only, but their ignore rules would publish it"));

@@ -162,7 +162,7 @@ Result<bool> Rebase::visit_file(const Spot& at) {
   PLAYFS_CHECK(state_.measure(*at.child));
   if (!follows_(at.path, at.child.get())) {
     const FileEntry* was = as_file(at.before);
-    // Of a directory only content that would appear needs the place.
+    // A directory of the new base needs the place only if some of its content would appear.
     bool wants_place = file         ? !(was && was->same_content_and_mode(*file))
                        : at.becomes ? share_that_follows(at.path, *at.becomes) != Share::none
                                     : false;

@@ -165,7 +165,7 @@ struct Discarded {
   std::set<std::string> paths = {};
 };
 
-/// Reports what changed once the tree is another, even if bringing that to disk fails: memory is what the tree is.
+/// Reports what changed once the tree has changed in memory, even if syncing that fails: memory is the authority.
 /// Called without the stage's lock.
 using Told = std::function<void(const std::vector<Invalidation>&)>;
 

@@ -46,9 +46,9 @@ class LoneWorkTree {
   void update(const RevisionId& revision, Reply<UpdateResult> done);
   void cancel(Reply<Cancelled> done);
   void work_status(Reply<WorkStatus> done);
-  /// Uses what is known of the project; sends a request only if nothing is.
+  /// Uses what is known of the project, and sends a request only if nothing is known.
   void status(Reply<ProjectStatus> done);
-  /// Has status() know all branches of the project, and its head.
+  /// Fetches what status() needs to know all branches of the project, and its head.
   void look_for_branches(Reply<void> done);
   /// What a dry run would send, as the mount's `commit` shows it; "" if it is not known any more.
   [[nodiscard]] std::string document(const CommitResult& result) const;

@@ -49,7 +49,7 @@ class Metrics {
   void count_waited(Counted operation) { add(waited_[index(operation)], 1); }
   /// A growing file was updated because its content changed, without a request from the kernel.
   void count_grown() { add(grown_, 1); }
-  /// Letters of `maildir/` that were made: a change costs those that changed.
+  /// Letters of `maildir/` that were made. A change of a list makes only the letters that changed.
   void count_letters(std::uint64_t letters) { add(letters_, letters); }
   void count_bytes_read(std::uint64_t bytes) { add(bytes_read_, bytes); }
   void count_bytes_written(std::uint64_t bytes) { add(bytes_written_, bytes); }

@@ -102,7 +102,7 @@ class Mount {
     ShownText text{std::string()};
     std::int64_t order = 0;  ///< of the request; 0: there was none
   };
-  /// The result of the last request through a control file, for reading it back; an empty text: none.
+  /// The result of the last request through a control file, for reading it back; empty if there was none.
   [[nodiscard]] LastResult last_result(const std::string& path) const PLAYFS_EXCLUDES(mutex_);
   /// Keeps the result of a later request: requests of one file may end out of order.
   void set_last_result(const std::string& path, std::int64_t order, ShownText text) PLAYFS_EXCLUDES(mutex_);

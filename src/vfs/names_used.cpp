@@ -9,7 +9,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// As from a shell in a makefile that a script runs.
+/// How many parent processes to look at. Enough for a shell in a makefile that a script runs.
 constexpr int kMostGenerations = 16;
 
 /// With a slash at its end.
@@ -44,7 +44,7 @@ NamedRecordPtr NamesUsed::of_family(pid_t thread) const {
     auto record = of(process_field(thread, "Tgid").value_or(thread));
     if (record && directory.find("/" + record->id + "/") != std::string::npos) return record;
     const auto parent = process_field(thread, "PPid");
-    // Whoever is elsewhere has looked up the name for something else.
+    // A process with another working directory has looked up the name for something else.
     if (!parent || *parent <= 1 || current_directory(*parent) != directory) break;
     thread = *parent;
   }

@@ -1,13 +1,13 @@
-// Remembers by which name a thread reaches a record: it has looked up a link in by-title/ or by-name/, and the rest of
-// the path follows.
+// Remembers by which name a thread has just reached a record: by a link in by-title/ or by-name/, which it looked up
+// before the rest of the path.
 //
 // The link leads to the record's id, so the rest of the path does not tell that a name was used, and the kernel does
-// not say which requests belong to one system call. But those of a path come from one thread, one after another. So a
-// thread is forgotten when it requests anything but lookups, attributes and link targets, and after some seconds. So
-// whoever has been in a directory for longer is not known to have come by a name: that directory is the one of the id,
-// and the kernel asks for nothing on the way to it any more. A thread may also be remembered for longer than its path
-// lasts. Then what it writes by id counts as written by the name: that costs a question, and is refused only if the
-// record was renamed just then. Thread-safe; its lock is a leaf.
+// not say which requests belong to one system call. But those of one path come from one thread, one after another. So a
+// thread is forgotten when it requests anything but lookups, attributes and link targets, and after some seconds. A
+// program that has been in a record's directory for longer counts as having come by the id, since the kernel no longer
+// looks up how it got there. A thread may also be remembered for longer than its path lasts. Then what it writes by id
+// counts as written by the name: that costs a request, and is refused only if the record was renamed just then.
+// Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <sys/types.h>
@@ -35,8 +35,9 @@ class NamesUsed {
   void note(pid_t thread, NamedRecord record) PLAYFS_EXCLUDES(mutex_);
   /// nullptr: none. Cheap while no thread is remembered.
   [[nodiscard]] NamedRecordPtr of(pid_t thread) const PLAYFS_EXCLUDES(mutex_);
-  /// The same. If the thread is in a record's directory, also what its process is remembered for, or one of those that
-  /// started it and are there, too: a shell that came by a name leaves the directory to its children. Reads /proc.
+  /// The same. If the thread's working directory is in a record's directory, also looks at its process and, as long as
+  /// they have the same working directory, at the processes that started it: a child inherits the directory of a shell
+  /// that came by a name. Reads /proc.
   [[nodiscard]] NamedRecordPtr of_family(pid_t thread) const PLAYFS_EXCLUDES(mutex_);
   void forget(pid_t thread) PLAYFS_EXCLUDES(mutex_);
 

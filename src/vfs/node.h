@@ -121,7 +121,7 @@ class Node : public std::enable_shared_from_this<Node> {
   [[nodiscard]] Mount& mount() const { return mount_; }
   /// The id of a new node for this name.
   [[nodiscard]] virtual NodeId id_for(const std::string& name);
-  /// A node of that name has gone.
+  /// Called when a node of that name has been released.
   virtual void released(const std::string&, NodeId) {}
   /// Why nothing can be changed here.
   [[nodiscard]] virtual Error refusal() const;

@@ -23,7 +23,7 @@ Result<Record> agent_record(runtime::ClientStack& stack, const std::string& id) 
   return await<Record>([&](auto done) { stack.site().record("agents", id, {}, std::move(done)); });
 }
 
-/// A stricter rule than that for names to write under, which may be registered already.
+/// Stricter than the rule for names to write under, since those may be registered already.
 Status check_new_handle(const std::string& handle) {
   PLAYFS_CHECK(check_handle(handle));
   const auto mentioned = mentions_in("@" + handle);
@@ -38,7 +38,7 @@ Error is_taken(const CommandContext& context, const std::string& handle, const s
               context.next_command({{"agent", "set", "about=…"}}) + " if it is yours; else register another handle"};
 }
 
-/// The one that has the handle; nullptr if nobody has. An older one that is not listed may have it.
+/// The record that owns the handle; nullptr if none does. An older record that is not listed may own it.
 Result<const content::Listed*> holder_in(const content::ListPtr& list, const runtime::ClientStack& stack,
                                          const std::string& handle) {
   if (!stack.site().is_list_whole("agents"))

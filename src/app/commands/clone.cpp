@@ -77,7 +77,7 @@ Result<MountedPlace> plan_clone(CommandContext& context, const CloneArguments& a
   place.source = source.text;
   place.project = project.id.text();
   place.in_work = "";
-  // The name of a local playground may mean another directory tomorrow.
+  // The name of a local playground may refer to another directory later.
   const bool is_embedded = source.kind == runtime::Source::Kind::embedded;
   place.clone = TreeOrigin{is_embedded ? "local:" + source.directory : source.text, source.base_path, project.id, base};
   return place;
@@ -87,7 +87,7 @@ Result<MountedPlace> plan_clone(CommandContext& context, const CloneArguments& a
 Status write_state(const MountedPlace& place) {
   const std::string folder = place.work + "/" + kMarkFolder;
   PLAYFS_CHECK(make_private_directory(folder));
-  // A repository around the clone takes none of it: it has drafts.
+  // Keeps a git repository around the clone from adding this folder, which contains unpublished drafts.
   PLAYFS_CHECK(write_file_atomically(folder + "/.gitignore", "*\n"));
   return write_clone_mark(place.work, *place.clone);
 }
@@ -128,7 +128,7 @@ Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& ar
   PLAYFS_TRY(const auto status, tree->status());
   LeftOut left_out;
   left_out.add(tree->refused());
-  left_out.tell(context.out);  // bring_out() has told of the others
+  left_out.tell(context.out);  // bring_out() has reported the others
   for (const auto& each : brought.left_out) left_out.add(each.path, each.why);
   context.out.line(place.work);
   context.out.note("Cloned " + safe(arguments.project) +

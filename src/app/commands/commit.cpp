@@ -50,7 +50,7 @@ std::string words_for(const vfs::WorkStatus& status) {
 
 constexpr std::chrono::milliseconds kShowEvery{250};
 
-/// While it lives, Ctrl-C ends the waiting for a publication rather than the command, which can then report it.
+/// While it lives, Ctrl-C ends the wait for a publication instead of the command, which can then report the outcome.
 class InterruptibleWait {
  public:
   InterruptibleWait() {

@@ -34,7 +34,7 @@ struct DiffedTree {
     return {};
   }
 
-  /// Whether a file or a link is there, and no directory.
+  /// Whether there is a file or a link at the path, as opposed to a directory.
   [[nodiscard]] Result<bool> has_file_at(const std::string& path) const {
     if (is_listed || manifest.file_at(path)) return manifest.file_at(path) != nullptr;
     PLAYFS_TRY(auto entry, files->entry_at(path));
@@ -150,13 +150,13 @@ Json as_json(const FileDiff& diff) {
   return json;
 }
 
-/// A file in place of a link, or the reverse, is a deletion and a creation, as for git, which applies nothing else. So
-/// is a link that moved: patch(1) moves no links.
+/// A file that replaces a link, or the reverse, becomes a deletion and a creation: git applies nothing else. So does a
+/// renamed link, since patch(1) cannot rename links.
 bool is_split_at_links(const compare::FileChange& change) {
   return (was_moved(change) && is_link(*change.after)) || is_link(*change.before) != is_link(*change.after);
 }
 
-/// Makes changes into deletions and creations. Only those of files in both trees are asked about.
+/// Splits changes into a deletion and a creation each. `is_split` is called only for files that are in both trees.
 void split(std::vector<compare::FileChange>& changes, const std::function<bool(const compare::FileChange&)>& is_split) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     compare::FileChange& change = changes[i];
@@ -172,10 +172,10 @@ void split(std::vector<compare::FileChange>& changes, const std::function<bool(c
   }
 }
 
-/// Where a link or a file and a directory change places. patch(1) removes and creates in its own order: it would write
-/// the directory's files through the link, such as into .git/hooks, and at a file it stops half-way. A stranger chooses
-/// both, so all of these are left to git. Both trees are asked, since a patch can be applied in reverse; and asked
-/// about every directory, since the link itself need not be among the changes to show.
+/// Directories that replace a link or a file, or are replaced by one. patch(1) removes and creates in its own order: it
+/// would write the directory's files through the link, for example into .git/hooks, and at a file it stops half-way.
+/// Strangers choose both sides, so all of these are left to git. Looks in both trees, since a patch can be applied in
+/// reverse, and at every directory, since the link itself need not be among the changes to show.
 class ReplacedDirectories {
  public:
   static Result<ReplacedDirectories> above(const std::vector<compare::FileChange>& changes,

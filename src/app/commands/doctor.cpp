@@ -107,7 +107,7 @@ void look_at_mounts(Findings& findings, const runtime::Places& places, bool repa
     } else if (state == runtime::Probe::State::answers) {
       findings.add(Finding::well, "mount", mount.mount_point, mount.source + " is mounted, and its process is running");
     } else if (is_own(mount) && !record_of(places, mount)) {
-      // Of another environment of this user's, which may be about to look at it.
+      // Mounted with another state directory of this user, whose own doctor or mount may be about to recover it.
       findings.add(Finding::left, "mount", mount.mount_point,
                    "this mount's process died; it was not mounted with this state directory, so it is left alone",
                    "playfs umount " + shell_operand(mount.mount_point));

@@ -126,7 +126,7 @@ Result<ExitCode> export_revision(CommandContext& context, const ExportArguments&
   context.out.note("Exported revision " + safe(revision->revision.id.text()) + ": " + std::to_string(exporter.files) +
                    (exporter.files == 1 ? " file, " : " files, ") + std::to_string(exporter.size) + " bytes.");
   LeftOut& left_out = exporter.left_out;
-  // Of these a commit or an import takes care: they stay in the project as they are.
+  // A commit or an import carries these forward unchanged.
   const auto& refused = revision->tree.manifest().refused;
   left_out.add(refused);
   left_out.tell(context.out);

@@ -61,13 +61,13 @@ std::string export_again(const RevisionId& revision) {
   return "playfs export " + shell_operand(revision.text()) + " OTHER";
 }
 
-/// For an export that is not to be imported: what its mark says need not hold where the user is.
+/// For an export that must not be imported. Names the service, since the user may be where another one is the default.
 std::string export_elsewhere(const std::string& site, const RevisionId& revision) {
   return shell_line({{"playfs", "export"}, {revision.text(), "OTHER"}, {"--site", site}}) +
          "   and import that, with your changes";
 }
 
-/// What a mark that cannot be trusted allows does not count, but it may say that files are missing.
+/// An untrusted mark is an error rather than ignored, since it may say that files are missing.
 Result<std::optional<TreeOrigin>> mark_of(const CommandContext& context, const ImportArguments& arguments,
                                           const std::string& directory) {
   auto mark = read_mark(directory);
@@ -128,7 +128,7 @@ class Import {
   [[nodiscard]] std::string purpose() const {
     return base_.revision.text() + " " + base_.beside.text() + purpose_end();
   }
-  /// Of an import whose base is known, of the directory as the same export made it.
+  /// How the purpose ends for an import with a known base, of a directory made by the same export.
   [[nodiscard]] std::string known_end() const { return "\n" + base_.export_id + "\n"; }
   [[nodiscard]] std::string purpose_end() const { return base_.known ? known_end() : "\n" + base_.export_id + " ?\n"; }
 
@@ -190,8 +190,8 @@ class Import {
     return {};
   }
 
-  /// The import is the directory's own branch and its base, merged. Files of that branch are published, whatever rules
-  /// came with the base.
+  /// The directory was imported before, as a branch, so this import merges that branch with the base. Files of the
+  /// branch are published even if ignore rules that came with the base match them.
   Status take_in_beside() {
     auto beside = await<RevisionTreePtr>([&](auto done) { stack_.site().revision(base_.beside, {}, std::move(done)); });
     const bool is_lost = !beside && beside.error().code == ErrorCode::not_found;
@@ -222,7 +222,8 @@ class Import {
   }
 
   /// An unmounted mount point looks like an empty directory, or holds a `lost+found`: importing it must not delete
-  /// every file. An export that was killed at once has only made the folder of its mark.
+  /// every file. The same goes for a directory in which an export was killed before it wrote more than the folder of
+  /// its mark.
   Status check_something_is_left(const std::string& directory) {
     auto tree = stage_->base();
     const std::size_t published = tree ? tree->tree.manifest().files.size() : 0;
@@ -244,8 +245,8 @@ class Import {
     if (auto pending = stage_->pending(); pending && !*pending) forget();
   }
 
-  /// What the import would delete, and if `also_changes` what it would change; "" for nothing, else the stage is
-  /// removed.
+  /// What the import would delete and, with `also_changes`, change. If that is anything, removes the stage, unless it
+  /// is being published; otherwise returns "".
   Result<std::string> undone(bool also_changes) {
     PLAYFS_TRY(auto changes, stage_->changes());
     std::string named;

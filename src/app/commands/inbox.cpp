@@ -70,8 +70,8 @@ Result<std::vector<InboxSource::Entry>> entries_of(InboxSource& source, const In
   }
 }
 
-/// One look at the entries: shows them and, with --mark-seen, claims each new one right before, so that others that
-/// wait get other entries. What is claimed is shown, or given back.
+/// Shows the entries once. With --mark-seen, claims each new entry right before it is shown, so that other readers that
+/// wait get other entries. A claimed entry is either shown or given back.
 class Look {
  public:
   Look(CommandContext& context, InboxSource& source, const InboxArguments& arguments)
@@ -90,7 +90,8 @@ class Look {
       Status shown = is_over ? Status() : show(*entry);
       if (!is_over && shown) continue;
       leave_out(entry, entries.end());
-      // With --mark-seen, the next run meets the error again; now its reader needs what is marked already.
+      // With --mark-seen, the entries marked so far must be output, or their reader never sees them; the next run meets
+      // the error again.
       if (!shown && !(arguments_.mark_seen && shown_ > 0)) return shown;
       if (!shown) context_.out.note("playfs: " + safe(shown.error().message));
       break;

@@ -89,7 +89,7 @@ class LoginAttempt {
     return {};
   }
 
-  /// nullopt if nobody has entered a code.
+  /// nullopt if no code was entered.
   Result<std::optional<runtime::AccountService::NewKey>> key_for_code() {
     const bool given = arguments_.code && *arguments_.code != "-";
     if (!given && context_.io.in_is_terminal)
@@ -151,7 +151,7 @@ class LoginAttempt {
     return ExitCode::done;
   }
 
-  /// Programs that write the files of the mount around here go on as before.
+  /// Programs that write files of the mount around the working directory still write as before.
   void tell_mounts_agent(const Author& author) const {
     auto around = mount_around(context_, site_.text);
     if (!around || !*around) return;

@@ -29,7 +29,8 @@ void prepare_signals() {
   sigaction(kNudge, &nothing, nullptr);
 }
 
-/// The client's end. Whatever else is printed in this process goes to stderr: stdout has messages only.
+/// Takes over stdout for the client. Whatever else this process prints goes to stderr, since stdout carries only
+/// protocol messages.
 Result<UniqueFd> take_stdout() {
   UniqueFd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   if (!out || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return fail(error_from_errno(errno, "take over stdout"));
@@ -55,7 +56,7 @@ Result<ExitCode> serve_mcp(CommandContext& context, const McpArguments& argument
   ProjectFeatures features(context, *workplace, arguments.agent.value_or(""), arguments.read_only);
   mcp::Server server({"playfs", PLAYFS_VERSION, kMcpInstructions}, features, STDIN_FILENO, out.get(), kNudge);
   PLAYFS_TRY(const bool has_ended, server.run());
-  // Something still waits for a disk or for a service. What is journalled goes on with the next command.
+  // A call still waits for a disk or for the service. The next command continues what is journalled.
   if (!has_ended) std::_Exit(static_cast<int>(ExitCode::done));
   return ExitCode::done;
 }

@@ -119,7 +119,7 @@ std::uint64_t tell_staged(CommandContext& context, const RunArguments& arguments
   return project.staged;
 }
 
-/// What the command left running, and the daemon, see an ordinary unmount or, if they use it, a lazy one.
+/// Unmounts; if processes that the command left running still use the mount, stops the daemon, which detaches it.
 void end_mount(CommandContext& context, const std::string& directory, Server& server) {
   const Status unmounted = fuse::unmount(directory, false);
   if (!unmounted) {

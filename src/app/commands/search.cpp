@@ -43,7 +43,7 @@ struct Match {
 
 struct Searched {
   LookedAt looked;
-  std::size_t stored = 0;     ///< older ones that are stored here whole
+  std::size_t stored = 0;     ///< older ones that are stored here in full
   std::size_t name_only = 0;  ///< older ones of which only the name is known
   std::optional<Error> away;  ///< why the service could not be asked
 };

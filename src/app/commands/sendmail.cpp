@@ -1,8 +1,9 @@
 // playfs sendmail: sends a mail as a mail program hands it over, as a record of the site.
 //
-// A mail program that got no answer sends the same mail again. The keys of the POSTs therefore follow from the mail's
-// Message-ID, author and text, so that the service takes each once, whatever has been made of the records since. The
-// same Message-ID with another text is another mail: that a record differs may be somebody's edit.
+// A mail program that got no answer sends the same mail again. So the Idempotency-Keys are derived from the mail's
+// Message-ID, author and text: the service creates each record once, even if it was edited since. The same Message-ID
+// with another text is another mail. The text is not compared with the record, which may differ because somebody has
+// edited it.
 #include "app/commands/conversation.h"
 #include "app/conversation.h"
 #include "app/sending.h"
@@ -102,7 +103,7 @@ class Delivery {
     return ExitCode::done;
   }
 
-  /// Creates the records, and returns what the mail has become.
+  /// Creates the records, and returns the document that describes them.
   Result<JsonObject> deliver(const std::vector<Post>& posts) {
     const std::string again = mail_.message_id.empty() ? "" : "send the same mail again: it is posted once";
     if (mail_.purpose == Purpose::thread) {

@@ -9,7 +9,7 @@
 namespace playfs::app {
 
 struct StorePlace {
-  std::string directory;  ///< with a database, for what this server alone keeps
+  std::string directory;  ///< with a database: for what only this server keeps
   std::string database;   ///< postgresql://…; empty: they are in the directory
 
   [[nodiscard]] bool is_database() const { return !database.empty(); }

@@ -37,7 +37,7 @@ void remove_last_line(std::string& text) {
   text.resize(end_of_previous + 1);  // npos + 1 is 0
 }
 
-/// The lines of `now` behind the last one of `before` that is still there.
+/// The lines of `now` after the last line of `before` that it still contains.
 std::string new_lines(std::string before, const std::string& now) {
   for (int changed = 0; changed < kMostChanged; ++changed) {
     if (auto fresh = vfs::lines_after(before, now)) return std::move(*fresh);

@@ -24,15 +24,16 @@ struct Registration {
 
 /// What the site says about the stored key.
 struct KeyCheck {
-  std::optional<bool> is_valid = {};  ///< nullopt: it could not be asked, or does not tell
+  std::optional<bool> is_valid = {};  ///< nullopt: the site did not answer, or does not tell
   Error why = {};                     ///< unless it is valid
   std::string email = {};             ///< of its account, if the site tells
 };
 
-/// How long a service may say nothing: who writes here is known without it.
+/// How long to wait for a service that sends nothing: the author is known without it.
 constexpr std::chrono::seconds kPatience{10};
 
-/// The service's answer, unless it has said nothing since `asked`, or its last answer, for too long.
+/// The service's answer. Fails if nothing has come from the service for kPatience, counted from `asked` or from its
+/// last answer, whichever is later.
 template <class T, class Start>
 Result<T> answered(runtime::ClientStack& stack, SteadyTime asked, const Start& start) {
   auto left = [&] {
@@ -104,7 +105,7 @@ JsonObject document_of(const Registration& found) {
   return fields;
 }
 
-/// What writing as this author rests on.
+/// What entitles this user to write as this author.
 struct Basis {
   std::optional<runtime::Login> login = {};
   KeyCheck key = {};  ///< of a login

@@ -26,7 +26,7 @@ struct Fault {
   std::string hint = {};  ///< what to do; empty: it follows from where the fault is
 };
 
-/// A file that nobody is shown, for the reason.
+/// A file that no mount shows because of its name.
 Fault refused_name(const std::string& why);
 
 class Faults {
@@ -35,8 +35,8 @@ class Faults {
 
   /// Call it for later revisions first. `path`: empty if the fault is the revision's.
   void add(const RevisionId& revision, const std::string& path, const Fault& fault);
-  /// A fault of `files` files of the revision, `path` being one of them: of other revisions it is the same finding,
-  /// whatever their files.
+  /// A fault that `files` files of the revision have, among them `path`. The same fault in another revision is the same
+  /// finding, whichever files have it there.
   void add_group(const RevisionId& revision, const std::string& path, std::uint64_t files, const Fault& fault);
 
   [[nodiscard]] std::uint64_t count(Severity severity) const;

@@ -1,4 +1,4 @@
-// What clients that follow the documentation of the Data API cannot read in a revision as it is meant. Pure functions.
+// Finds what clients that follow the documentation of the Data API would misread in a revision. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class Forms {
   std::map<std::string, Form> by_message_;
 };
 
-/// Of a manifest that lists some of its files in one of its own.
+/// For a manifest that continues in one of its own files.
 Fault continuation_form();
 /// How the fields of a revision, apart from its manifest, differ from the documented ones.
 std::vector<Fault> record_forms(const Record& record, const Revision& decoded);

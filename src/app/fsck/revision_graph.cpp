@@ -28,8 +28,8 @@ std::size_t mark_ancestors(const Links& links, std::uint32_t from, std::vector<b
   return count;
 }
 
-/// Those whose line of ancestors does not end: what is left when revisions without parents are taken away again and
-/// again.
+/// The revisions whose ancestry has no end: what is left after revisions without parents are removed until there are
+/// none.
 std::vector<bool> without_end(const Links& links) {
   Links children(links.size());
   std::vector<std::size_t> parents_left(links.size());
@@ -83,7 +83,7 @@ std::vector<RevisionGraph::Cycle> RevisionGraph::cycles() const {
   const Links links = this->links();
   const std::vector<bool> left = without_end(links);
   std::vector<Cycle> cycles;
-  // Each that is left has a parent that is left, so that a walk along those comes back to where it was.
+  // Each revision left has a parent that is also left, so a walk along such parents returns to where it has been.
   std::vector<Index> walked_in(nodes_.size(), 0), place(nodes_.size(), 0);
   Index walk = 0;
   for (Index start = 0; start < nodes_.size(); ++start) {

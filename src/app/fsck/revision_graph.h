@@ -1,5 +1,5 @@
-// The revisions of a project and their parents, as `playfs fsck` checks them: every one is known, so that what head
-// does not reach can be told. Parents are strangers' claims and may form any shape. Plain; for one thread.
+// The revisions of a project and their parents, as `playfs fsck` checks them: all of them are known, so it can tell
+// what head does not reach. Parents are strangers' claims and may form any shape. Plain; for one thread.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ Status InboxTool::open() {
   return {};
 }
 
-/// Of what the client has seen. It may name anything, so only entries there are count, whoever marks them first.
+/// Marks what the client has seen. The client may name anything, so ids that are not among the new entries are ignored.
+/// It does not matter if another reader marks them first.
 Status InboxTool::mark(const std::vector<std::string>& seen) {
   if (seen.empty()) return {};
   PLAYFS_TRY(const auto entries, inbox_->source->entries(false, InboxSource::Time::max()));
@@ -51,7 +52,7 @@ mcp::Answer InboxTool::read(const JsonObject& arguments, mcp::Call& call) {
   auto answer = look(arguments, call);
   static_cast<void>(lane_.take_notes());
   if (answer) return std::move(*answer);
-  inbox_.reset();  // whatever was wrong with it, the next call begins anew
+  inbox_.reset();  // the next call opens it again
   return failed(answer.error());
 }
 

@@ -84,7 +84,7 @@ mcp::Turn ProjectFeatures::turn_of(const mcp::Request& request) const {
   if (tool == "inbox") return {kInbox, {}};
   const std::string what = text_or_empty(arguments, "what");
   if (tool == "list" && what == "threads") return {kTalk, {}};
-  // What was written before is published, although writing and publishing do not wait for each other otherwise.
+  // Runs after earlier writes, so that they are included. Otherwise the two lanes do not wait for each other.
   if (tool == "publish" || (tool == "list" && what == "changes")) return {kTree, kFiles};
   return {kFiles, {}};
 }

@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLookEvery{500};
-/// A client learns that it still goes on, so that it does not give up.
+/// How often to report progress, so that the client does not give up.
 constexpr std::chrono::seconds kSaySomethingEvery{5};
 constexpr std::uint32_t kWaitByDefault = 50;    // seconds; clients often give up after 60
 constexpr std::uint32_t kLongestWait = 86'400;  // those that see progress may wait longer

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMostThreads = 100;
 constexpr std::size_t kMostThreadBytes = 128 << 10;
 
-/// What of a conversation fits: as many of its newest messages.
+/// The index of the first message to show: as many of the newest messages as fit into `most` bytes, but at least one.
 std::size_t first_that_fits(const std::vector<Record>& messages, std::size_t most) {
   std::size_t first = messages.size(), bytes = 0;
   while (first > 0) {

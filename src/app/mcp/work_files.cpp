@@ -18,14 +18,14 @@ namespace playfs::app {
 namespace {
 
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-/// Everything is walked to find a page, so its depth is bounded: paths are.
+/// Finding a page means walking the whole tree, so the depth is bounded, as that of valid paths is.
 constexpr std::size_t kDeepest = kMaxPathLength / 2;
 
 Error not_there(const std::string& path) {
   return {ErrorCode::not_found, "there is no file '" + path + "' (links are not followed)"};
 }
 
-/// Whether `a` comes before `b` where each directory's names are sorted.
+/// Whether `a` comes before `b` in a walk that visits the names of each directory in order.
 bool comes_before(std::string_view a, std::string_view b) {
   auto key = [](char c) { return c == '/' ? 0 : static_cast<unsigned char>(c); };
   return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
@@ -92,14 +92,15 @@ struct WorkFiles::Walk {
   std::size_t depth = 0;
   Listing found = {};
 
-  /// Whether a page may have something of it.
+  /// Whether the item, or something below it, may belong to the page.
   [[nodiscard]] bool wants(const WalkItem& item) const {
     if (after.empty() || comes_before(after, item.path)) return true;
     return item.is_directory && is_at_or_below(after, item.path);
   }
 };
 
-/// What a page may have of a directory. It is closed again, so that no descriptor is open for each level.
+/// The items of a directory that may belong to the page. Closes the directory before returning, so that a walk does not
+/// hold a descriptor per level.
 Result<std::vector<WorkFiles::WalkItem>> WorkFiles::items_in(const Walk& walk, const std::string& directory) const {
   std::vector<WalkItem> items;
   const UniqueFd fd(open_beneath(root_.get(), directory, kDirectory));

@@ -41,7 +41,7 @@ Result<std::unique_ptr<const FoundWork>> Workplace::find(Lane& lane) const {
     found->place = *given_;
   } else {
     PLAYFS_TRY(found->place, own_clone(lane.context()));
-    // Commands printed how to go on in a shell.
+    // Discard the hints that the commands printed for users of a shell.
     static_cast<void>(lane.take_output());
     static_cast<void>(lane.take_notes());
   }
@@ -64,7 +64,7 @@ Result<MountedPlace> Workplace::own_clone(CommandContext& context) const {
   if (!before) {
     PLAYFS_CHECK(clone_project(context, {project_, directory, {}}));
   } else if (auto updated = update(context, {directory}); !updated && !is_outage(updated.error().code)) {
-    // An update also completes what a killed process left. What cannot be asked for now can be edited nevertheless.
+    // The update also completes what a killed process left. During an outage, the files can be edited nevertheless.
     return fail(std::move(updated).error());
   }
   return find_project_at(directory);

@@ -27,7 +27,7 @@ class Workplace {
   /// A clone of this project, by id or name.
   explicit Workplace(std::string project) : project_(std::move(project)) {}
 
-  /// Has the lane stand in it. The result lives as long as this.
+  /// Makes it the lane's working directory. The result lives as long as this.
   Result<const FoundWork*> enter(Lane& lane) PLAYFS_EXCLUDES(mutex_);
 
  private:

@@ -18,7 +18,7 @@ constexpr std::string_view kAccountPath = "/account";
 constexpr std::string_view kCookie = "playfs_account";
 constexpr std::size_t kLargestForm = 4096;
 constexpr int kSessionSeconds = 3600;
-/// Making keys is the only write without another limit. An account keeps ten, so these are counted among them.
+/// Limits making keys, which no other limit covers. Counted among the ten keys that an account keeps.
 constexpr int kKeysAMinute = 5;
 
 Url account_url(std::string_view what = {}) {
@@ -208,7 +208,8 @@ Result<HttpResponse> AccountPage::enter(const Form& form, const HttpRequest& req
     return account_response(std::move(document), site);
   }
   if (!made) return fail(std::move(made).error());
-  // A browser has one key: signing in again and again would push out those of the account's agents.
+  // Revoke this browser's previous key: otherwise signing in repeatedly would push out the keys of the account's
+  // agents.
   PLAYFS_TRY(auto before, session_of(request));
   if (before) PLAYFS_CHECK(accounts_.revoke_keys(before->account.id, before->key_id));
   return back(made->key + "; Max-Age=" + std::to_string(kSessionSeconds), options_.is_secure(request, peer));

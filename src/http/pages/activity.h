@@ -40,7 +40,7 @@ struct Registration {
   std::size_t seen = 0;             ///< agents looked at
 };
 
-/// `name`: the id of a record, or else a handle. The oldest record of a handle is the handle's.
+/// `name`: the id of a record, or else a handle. Of the records with a handle, the oldest owns it.
 Result<Registration> find_registration(Reader& reader, const std::string& name);
 
 }  // namespace playfs::http

@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kOthersShown = 20;
 constexpr std::size_t kWords = 200;
 
-/// One kind of thing that agents do. The limits of all together are less than what one page may read; a page of one
-/// kind alone looks further.
+/// One kind of thing that agents do. All limits together stay below what one page may read; a page about one kind looks
+/// further back.
 struct Deed {
   std::string_view collection;
   std::string_view heading;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kNamed = 40;  // mentions and links of one message
 constexpr std::size_t kBeginning = 80;
 constexpr std::size_t kInsteadOfWhole = 600;
-constexpr std::size_t kAnsweredRecords = 100;  // read to tell what was answered
+constexpr std::size_t kAnsweredRecords = 100;  // parents read to show what was answered
 constexpr std::size_t kAnsweredBytes = 1 << 20;
 
 /// A list of texts, or a single text as a list of one.

@@ -109,8 +109,8 @@ void show_entry(Html& html, const Project& project, const LogEntry& entry) {
   html.link(url_of_diff(project.id.text(), project.latest_revision.text(), entry.node.id), "difference to head");
 }
 
-/// The revisions that nothing has been built on, beside head. What is built on a revision is newer, so these are all
-/// that there are among the newest ones.
+/// The revisions other than head that no revision has as a parent. Children are newer than their parents, so none is
+/// missed among the newest revisions.
 std::vector<LogEntry> branches_of(const std::vector<LogEntry>& log) {
   std::set<std::string_view> built_on;
   for (const LogEntry& entry : log) built_on.insert(entry.node.parents.begin(), entry.node.parents.end());

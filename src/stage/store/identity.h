@@ -1,4 +1,4 @@
-// Which stage a directory holds, for those who keep something beside a stage that belongs to no other. Blocking;
+// Identifies the stage in a directory, for callers that store data which belongs to that stage alone. Blocking;
 // stateless.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What a stage cannot account for is kept in folders of `lost+found/` in its directory, with a list of the files'
-// paths. Single-threaded; the caller holds the stage's lock.
+// Keeps what a stage cannot account for in folders of `lost+found/` in its directory, with a list of the files' paths.
+// Single-threaded; the caller holds the stage's lock.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// For which records of a directory the service was asked lately: files that the kernel looks up at each use cost no
-// request each time, though no events tell of changes. Thread-safe; its lock is a leaf.
+// Remembers which records of a directory were requested lately. The kernel looks up their files at each use; with this,
+// not every lookup costs a request, even without events. Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class AskedRecords {
   }
 
  private:
-  /// Beyond that, all are asked for again.
+  /// Beyond that, all of them are forgotten and requested again.
   static constexpr std::size_t kMost = 10'000;
 
   mutable Mutex mutex_;

@@ -22,7 +22,8 @@ Attempt<LookupResult> GrowingDirectory::growing_file(const OperationPtr& op, con
   auto look = [weak = weak_from_this()] {
     auto self = std::static_pointer_cast<GrowingDirectory>(weak.lock());
     if (!self || !self->looked()) return;
-    // A reader that was stopped for longer than the lists are followed missed changes, and still has its file open.
+    // A reader that was stopped until the lists were no longer followed has missed changes, and still has its file
+    // open.
     self->lists_.read_if_old();
     self->listed_anew();
   };

@@ -33,7 +33,7 @@ Attempt<NodePtr> LateNode::target(const OperationPtr& op) {
     return found.node;
   }
   if (S_ISDIR(type_)) {
-    // Another lookup found the directory at the very moment at which this stand-in was made.
+    // Another lookup found the directory just when this stand-in was made.
     if (op->may_be_second)
       return fail(ErrorCode::timed_out, "it came too late for this call", "it is here by now: try again");
     op->note(kRecorded);

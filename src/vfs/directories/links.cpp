@@ -39,7 +39,8 @@ Attempt<LookupResult> LinksDirectory::child(const OperationPtr& op, const std::s
   }
   mount().site().names_were_shown(view_.collection);
   if (!record || (view_.is_shared && !mount().site().is_list_whole(view_.collection))) return nothing();
-  // What is written by a name goes to the record only if it is still called that, so the kernel has to ask each time.
+  // What is written by a name goes to the record only if it still has that name, so the kernel must look the link up
+  // each time.
   if (view_.is_shared) mount().names_used().note(op->caller.pid, {view_.collection, record->id, record->name});
   return symlink(op, name, view_.before + record->id + view_.after, record->created_at,
                  view_.is_shared ? 0 : mount().refresh_seconds());
@@ -48,7 +49,7 @@ Attempt<LookupResult> LinksDirectory::child(const OperationPtr& op, const std::s
 Attempt<LookupResult> LinksDirectory::make_node(const OperationPtr& op, const std::string& name, mode_t mode,
                                                 dev_t device) {
   if (!view_.is_shared) return VirtualDirectory::make_node(op, name, mode, device);
-  // A shell's `>` would create the name if nothing has it. It fails as a path through such a name does.
+  // A shell's `>` tries to create a file if no record has the name. Fails like a path through such a name.
   op->note(kRefused);
   return fail(ErrorCode::not_found, "nothing is called \"" + name + "\" here: it was renamed, or never was",
               "list the directory to see what has which name; a path by id stays, whatever it is called");

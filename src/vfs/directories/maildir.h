@@ -57,7 +57,7 @@ class MaildirFolder final : public VirtualDirectory {
   using Place = MaildirMark::Place;
   MaildirFolder(Mount& mount, NodePtr parent, std::string name, MaildirsPtr shared);
 
-  /// `any_age`: of the lists.
+  /// `any_age`: accept lists of any age.
   Attempt<FolderLettersPtr> letters(const OperationPtr& op, bool any_age) PLAYFS_EXCLUDES(mutex_);
   /// The place and flags of a letter with this mark.
   [[nodiscard]] static MaildirMark shown(std::optional<MaildirMark> mark, const FolderLetter& letter);
@@ -79,7 +79,7 @@ class MaildirFolder final : public VirtualDirectory {
   void looked() { followed_.looked(shared_from_this()); }
   [[nodiscard]] WallTime changed() const PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::uint64_t marks_version() const { return shared_->marks.version(); }
-  /// According to the lists at the time of the question.
+  /// Judges by the lists as they are when it is called.
   [[nodiscard]] LetterTexts::IsOfThread is_of_thread() const;
   /// The collections that the folder is derived from.
   [[nodiscard]] const std::vector<std::string>& collections() const { return followed_.collections(); }

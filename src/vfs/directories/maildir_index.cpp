@@ -126,7 +126,7 @@ void FolderIndex::take_records(const content::ListPtr& before, const content::Li
   if (!now || now == before) return;
   static const std::vector<Listed> kNone;
   auto gone = [&](const Listed& each) {
-    // What a message for the agent answers need not be for the agent, too.
+    // The parent of a message for the agent need not be for the agent itself.
     if (are_messages && is_inbox()) threads_of_messages_->erase(each.id);
     drop(each.id, work);
   };

@@ -1,5 +1,5 @@
-// Which letters a folder of `maildir/` has, by the lists of the service. What differs from the lists before is looked
-// at, and nothing else, so that a new message makes one letter, however many there are.
+// Which letters a folder of `maildir/` has, according to the lists of the service. Only the differences from the
+// previous lists are examined, so a new message makes one letter, however many there are.
 //
 // A FolderIndex is not thread-safe; what it hands out is immutable, or has a lock of its own.
 #pragma once
@@ -60,15 +60,15 @@ class ThreadsOfMessages {
 
 class FolderIndex {
  public:
-  /// Letters in a folder: of more, the newest.
+  /// The most letters in a folder; the oldest are left out.
   static constexpr std::size_t kMost = 50'000;
-  /// So many more are dropped together.
+  /// How many more there may be before they are dropped together.
   static constexpr std::size_t kSpare = 1'000;
 
   /// `folder`: kMail, kInbox or a kind of threads. `domain`: of the site. Keeps `threads` up to date, too.
   FolderIndex(std::string folder, std::string domain, std::shared_ptr<ThreadsOfMessages> threads);
 
-  /// What the index is made of; nullptr: not of this.
+  /// The lists that the index is made of; nullptr for one that it does not use.
   struct Lists {
     content::ListPtr messages, threads, mail;
     bool operator==(const Lists&) const = default;
@@ -101,7 +101,7 @@ class FolderIndex {
   void add_of_changed_threads(const content::ListPtr& messages, Work& work);
   /// A record has a letter, unless its thread is of another kind or not known.
   void add(const Listed& of, bool is_message, std::uint64_t position, Work& work);
-  /// The same of one that is not of the inbox: it keeps the position that it had.
+  /// The same for a letter outside the inbox: it keeps its position.
   void add_in_place(const Listed& of, Work& work);
   void drop(std::string_view id, Work& work);
   void drop_oldest(Work& work);

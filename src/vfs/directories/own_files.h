@@ -1,7 +1,7 @@
 // `.playfs/`: the mount's own files.
 //
-// An exported tree has a directory of that name, too. In a mount of a single work tree, what `cp -a`, rsync or tar of
-// such a tree puts here goes to the work tree's own `.playfs/`, as it does in `work/` of other mounts, and is never
+// An exported tree has a directory of that name, too. If such a tree is copied into a mount of a single work tree
+// (`cp -a`, rsync, tar), the files go to the work tree's own `.playfs/`, as in `work/` of other mounts, and are never
 // published.
 #pragma once
 

@@ -178,8 +178,8 @@ Attempt<LookupResult> ProjectDirectory::work(const OperationPtr& op) {
           [&] { return std::make_shared<TreeRoot>(mount(), shared_from_this(), "work", project_, std::nullopt); });
   }
   if (root) root->head_seen();
-  // Whoever waited for news must see it below, not what the kernel cached before.
-  // Only briefly: the kernel may be waiting for this very lookup.
+  // A caller that waited for news must see it in the tree, not what the kernel cached before. Waits only briefly, since
+  // the kernel may itself be waiting for this lookup.
   if (asked_for_head(op, project_) && !op->noted("told"))
     return missing(until_kernel_knows(mount(), op, project_, "told", std::chrono::seconds(1)));
   // Programs that entered before the tree became writable stay in the same directory.

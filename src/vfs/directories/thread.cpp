@@ -140,7 +140,7 @@ Attempt<std::vector<RecordPartPtr>> ThreadDirectory::newest(const OperationPtr& 
 
 Attempt<std::shared_ptr<GrowingFile>> ThreadDirectory::grown(const OperationPtr& op, const std::string& name,
                                                              const std::string& head, const Reading& now) {
-  // An mbox names ancestors, of which those that were left out are not at hand.
+  // An mbox names ancestors, and those of omitted messages are not at hand.
   const auto file = name == kMbox ? nullptr : file_of(name);
   while (file) {
     const GrowingFile::Shown shown = file->shown();

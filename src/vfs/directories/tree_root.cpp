@@ -152,7 +152,7 @@ void TreeRoot::replace(const NodePtr& tree) {
     before = std::exchange(shown_, tree);
     if (!std::dynamic_pointer_cast<RevisionDirectory>(tree)) refusal_.reset();
   }
-  // The names of both trees: those that go and those that come, which the kernel may have cached as absent.
+  // The names of both trees: those that disappear, and those that appear, which the kernel may have cached as absent.
   std::set<std::string> names;
   auto internal = std::make_shared<Operation>(Caller());
   for (const NodePtr& each : {before, tree}) {
