@@ -404,7 +404,7 @@ class Play {
     ASSERT_LE(first, last) << "it stands on " << now << where();
     auto found = lines(bench_);
     std::sort(found.begin(), found.end());
-    // What nobody touched, and what came with the present base.
+    // Files that nobody touched, and those of the present base.
     for (const auto& kept : {common(moments_[synced].lines, moments_, synced, until),
                              common(moments_[first].brought, moments_, first, until)}) {
       auto lost = without(kept, found);

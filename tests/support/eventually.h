@@ -1,4 +1,4 @@
-// Waiting for another thread, within bounds: instead of a sleep that decides, and of a loop that may never end.
+// Waits for another thread, within bounds: replaces a sleep on which the result depends, and a loop that may never end.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// A clock that runs by itself: for what waits on real threads, and so cannot be driven by ManualClock, which stands
-// still in between. The test may advance it, or let it run faster.
+// A clock that runs by itself: for code that waits on real threads, which ManualClock cannot drive because it stands
+// still between calls. The test may advance it, or let it run faster.
 #pragma once
 
 #include <atomic>

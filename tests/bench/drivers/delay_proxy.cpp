@@ -2,9 +2,9 @@
 //
 //   bench-delay LISTEN_PORT TARGET_PORT ROUND_TRIP_MS [slow-start]
 //
-// Bytes are delayed, not queued behind one another: what was sent together arrives together, so pipelined and
-// multiplexed streams cost one round trip. Connecting costs one too, as a handshake does: what a client sends before
-// one round trip has passed since it connected is taken as sent then.
+// Bytes are delayed, not queued behind one another: bytes sent together arrive together, so pipelined and multiplexed
+// streams cost one round trip. So does connecting, as a handshake would: what a client sends earlier than one round
+// trip after it connected counts as sent at that time.
 //
 // With `slow-start`, what the server sends is held to a congestion window as a new TCP connection's is: ten segments,
 // grown by what is acknowledged, one round trip after it left.

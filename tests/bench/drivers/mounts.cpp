@@ -181,7 +181,7 @@ class Run {
                "all mounts are told of changes");
   }
 
-  /// Waits until nothing is requested any more, and then some; returns the number of requests at the beginning of that.
+  /// Waits until no requests have been sent for a while; returns the number of requests when that pause began.
   std::uint64_t idle() {
     std::uint64_t before = 0;
     wait_until(

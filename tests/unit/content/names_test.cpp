@@ -1,4 +1,4 @@
-// Who has a name: the rule by itself, and as lists apply it to what a service sends.
+// Which record owns a name: the rule by itself, and as lists apply it to what a service sends.
 #include "content/names.h"
 
 #include <thread>

@@ -1,4 +1,4 @@
-// A Site whose service tells of changes: what is not asked for, what is asked once, and what an outage costs.
+// A Site whose service announces changes: what is not requested, what is requested once, and what an outage costs.
 #include <gmock/gmock.h>
 
 #include "fixture.h"

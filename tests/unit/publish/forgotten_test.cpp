@@ -1,5 +1,5 @@
-// A commit whose journal is gone or damaged: it may have been sent, so its frozen layer stays frozen until the
-// service's log was searched for it.
+// A commit whose journal is gone or damaged: it may have been sent, so its layer stays frozen until the service's log
+// has been searched for it.
 #include <atomic>
 #include <filesystem>
 #include <fstream>
