@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import threading
@@ -230,7 +231,7 @@ class Everyday(Clones):
     def test_a_repository_around_it_takes_none_of_its_state(self):
         (self.work / 'draft').write_text('draft\n')
         self.run_in('status')
-        if subprocess.run(['git', '--version'], capture_output=True, check=False).returncode:
+        if not shutil.which('git'):
             self.skipTest('no git here')
         self.command('git', 'init', '-q', cwd=self.work)
         self.assertEqual(self.command('git', 'add', '-An', cwd=self.work).stdout, "add 'draft'\n")
@@ -397,7 +398,7 @@ class Care(Clones):
         self.commit('Many')
         time.sleep(0.05)
         self.run_in('status')
-        if subprocess.run(['strace', '-V'], capture_output=True, check=False).returncode:
+        if not shutil.which('strace'):
             self.skipTest('no strace here')
         trace = self.home / 'trace'
         self.command('strace', '-f', '-o', trace, self.playfs_path, 'status', cwd=self.work)

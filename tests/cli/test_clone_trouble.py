@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import unittest
 
 import fixture
@@ -129,7 +128,7 @@ class Halves(Clones):
         other = self.clone('other', 'bob')
         (self.work / 'rose').write_text('rosa canina\n')
         self.commit('Prune')
-        if subprocess.run(['strace', '-V'], capture_output=True, check=False).returncode:
+        if not shutil.which('strace'):
             self.skipTest('no strace here')
         trace = self.home / 'trace'
         self.command('strace', '-f', '-y', '-o', trace, '-e', 'trace=fdatasync,renameat2,syncfs', self.playfs_path, 'update',

@@ -289,6 +289,8 @@ class Refused(Runs):
 @unittest.skipUnless(shutil.which('bwrap'), 'needs bubblewrap')
 class WithoutNetwork(fixture.SharedProject):
     def test_everything_by_files_works_where_the_mount_is_bound_in(self):
+        if self.command('bwrap', '--dev-bind', '/', '/', 'true', check=False).returncode:
+            self.skipTest('bwrap cannot make namespaces here, as in a chroot whose root is no mount point')
         mount = self.mount(self.api.origin)
         work = self.work(mount)
         (work / 'a').write_text('a\n')

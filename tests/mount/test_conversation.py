@@ -791,11 +791,9 @@ class Records(Conversation):
                 (f'sed s/carl/dora/ {file} > {copy}; cat {copy} >', ['dora', 'eve']),
                 ('echo \'{"body": "@ada", "mentions": "bob"}\' >', ['bob']),
                 ('echo \'{"body": "@ada again", "mentions": ["bob"]}\' >', ['bob']),
-                (f'jq \'.body = "@ada, too" | .mentions = []\' {file} > {copy}; cat {copy} >', []),
+                (f'sed \'s/@ada again/@ada, too/; s/"bob"//\' {file} > {copy}; cat {copy} >', []),
                 ('echo \'{"links": "https://example.org/"}\' >', [])):
             with self.subTest(change):
-                if 'jq' in change and not shutil.which('jq'):
-                    self.skipTest('jq is missing')
                 self.shell(f'{change} {file}')
                 self.assertEqual(self.api.get('messages', message)['mentions'], mentions)
         self.assertEqual(self.api.get('messages', message)['links'], ['https://example.org/'])

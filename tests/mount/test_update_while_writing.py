@@ -14,6 +14,8 @@ import fixture
 # Too much for a manifest: published, it is in chunks.
 LINES = 2000
 FILLER = ''.join(f'line {number}\n' for number in range(LINES))
+# Between two lines: where syncing costs nothing, the file would otherwise soon have more lines than are merged.
+PAUSE = 0.003
 ROUNDS = int(os.environ.get('PLAYFS_TEST_ROUNDS', '6'))
 CONFLICT = 3
 
@@ -35,7 +37,7 @@ class Writer(threading.Thread):
 
     def write_all(self):
         number, descriptor = 0, None
-        while not self.stopping.is_set():
+        while not self.stopping.wait(PAUSE):
             line = f'{self.name} {number}\n'
             if descriptor is None:
                 descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)

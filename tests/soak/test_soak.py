@@ -20,6 +20,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -109,6 +110,8 @@ class Soak(fixture.Fixture):
         self.out_of_time.cancel()  # every wait has a time limit of its own
         self.chance, self.stop = random.Random(SEED), self.home / 'stop'
         self.home.chmod(0o755)
+        self.program = self.home / 'playfs'  # where another user may run it, too
+        shutil.copy(self.playfs_path, self.program)
         self.service = Service(self)
         self.failed_while_starting = self.failed_requests()
         self.api = fixture.Api(self.service.url)
@@ -138,7 +141,7 @@ class Soak(fixture.Fixture):
             folder.chmod(0o777 if is_other else 0o755)
         setting = {'name': user, 'seed': self.chance.random(), 'stop': str(self.stop), 'log': str(log),
                    'projects': [str(self.project(mount, each)) for each in self.ids],
-                   'command': [self.playfs_path], 'users': self.users, 'uid': NOBODY if is_other else None}
+                   'command': [str(self.program)], 'users': self.users, 'uid': NOBODY if is_other else None}
         process = subprocess.Popen([sys.executable, str(HERE / 'worker.py')], env=self.environment(mount),
                                    stdin=subprocess.PIPE, text=True)
         process.stdin.write(json.dumps(setting))
