@@ -103,10 +103,17 @@ configure_sanitized() {
     -Dcpp_args='-fno-sanitize=vptr,function -gline-tables-only' -Dtests=true "$@"
 }
 
+# compilations: how many at a time: one per processor, if each can have 1.5 GB of memory.
+compilations() {
+  awk -v processors="$(nproc)" '
+    /^MemAvailable:/ { most = int($2 / 1.5e6) }
+    END { print most < 1 ? 1 : most < processors ? most : processors }' /proc/meminfo
+}
+
 # build DIR [TARGET…]
 build() {
   local dir=$1
   shift
-  ninja -C "$dir" -j "$(nproc)" "$@" | awk '!/^\[[0-9]+\/[0-9]+\]/ || /FAILED/' >&2
+  ninja -C "$dir" -j "$(compilations)" "$@" | awk '!/^\[[0-9]+\/[0-9]+\]/ || /FAILED/' >&2
   ((PIPESTATUS[0] == 0)) || die "the build failed"
 }

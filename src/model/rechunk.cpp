@@ -14,7 +14,7 @@ namespace {
 
 /// Shorter chunks are found only at the start or end of the text, where it matches the previous file: a search would
 /// hit them by chance everywhere.
-constexpr std::size_t kWindow = 32;
+constexpr std::size_t kHashedBytes = 32;
 /// Budget of compared bytes without a match, per byte of text. Repetitive text would need far more.
 constexpr std::size_t kComparedPerByte = 64;
 /// How many neighbouring stretches are joined even if one new piece cannot hold them.
@@ -28,7 +28,7 @@ std::uint64_t byte(std::string_view text, std::size_t at) { return static_cast<u
 /// A rolling hash of the window.
 std::uint64_t weak_hash(std::string_view window) {
   std::uint64_t hash = 0;
-  for (std::size_t i = 0; i < kWindow; ++i) hash = hash * kBase + byte(window, i);
+  for (std::size_t i = 0; i < kHashedBytes; ++i) hash = hash * kBase + byte(window, i);
   return hash;
 }
 
@@ -47,30 +47,30 @@ class Search {
  public:
   Search(Text& text, std::span<const StoredPiece> near) : text_(text), budget_(text.size() * kComparedPerByte) {
     for (const auto& piece : near) {
-      if (piece.size < kWindow) continue;
+      if (piece.size < kHashedBytes) continue;
       by_hash_[piece.beginning].push_back(&piece);
       filter_.set(piece.beginning % filter_.size());
     }
     for (auto& [hash, pieces] : by_hash_)
       std::stable_sort(pieces.begin(), pieces.end(), [](const auto* a, const auto* b) { return a->size > b->size; });
-    for (std::size_t i = 1; i < kWindow; ++i) leaving_ *= kBase;
+    for (std::size_t i = 1; i < kHashedBytes; ++i) leaving_ *= kBase;
   }
 
   /// Appends the chunks found in [from, to), in order and without overlap.
   void run(std::size_t from, std::size_t to, std::vector<Stretch>& found) {
-    if (by_hash_.empty() || to - from < kWindow) return;
-    std::uint64_t hash = weak_hash(text_.view(from, kWindow));
+    if (by_hash_.empty() || to - from < kHashedBytes) return;
+    std::uint64_t hash = weak_hash(text_.view(from, kHashedBytes));
     for (std::size_t at = from; budget_ > 0;) {
       if (const StoredPiece* piece = filter_.test(hash % filter_.size()) ? match(hash, at, to) : nullptr) {
         found.push_back({at, at + piece->size, piece->id});
         at += piece->size;
-        if (to - at < kWindow) return;
-        hash = weak_hash(text_.view(at, kWindow));
+        if (to - at < kHashedBytes) return;
+        hash = weak_hash(text_.view(at, kHashedBytes));
         continue;
       }
-      if (at + kWindow >= to) return;
-      std::string_view window = text_.view(at, kWindow + 1);
-      hash = (hash - byte(window, 0) * leaving_) * kBase + byte(window, kWindow);
+      if (at + kHashedBytes >= to) return;
+      std::string_view window = text_.view(at, kHashedBytes + 1);
+      hash = (hash - byte(window, 0) * leaving_) * kBase + byte(window, kHashedBytes);
       ++at;
     }
   }
@@ -81,7 +81,7 @@ class Search {
     if (pieces == by_hash_.end()) return nullptr;
     for (const auto* piece : pieces->second) {
       if (piece->size > to - at) continue;
-      bool may_be = weak_hash(text_.view(at + piece->size - kWindow, kWindow)) == piece->ending;
+      bool may_be = weak_hash(text_.view(at + piece->size - kHashedBytes, kHashedBytes)) == piece->ending;
       if (may_be && stands_at(text_, at, *piece)) return piece;
       budget_ -= std::min(budget_, piece->size);
     }
@@ -196,9 +196,9 @@ struct Cost {
 
 StoredPiece stored_piece(ChunkId id, std::string_view text) {
   StoredPiece piece{std::move(id), text.size(), ContentHash::of(text), 0, 0};
-  if (text.size() >= kWindow) {
+  if (text.size() >= kHashedBytes) {
     piece.beginning = weak_hash(text);
-    piece.ending = weak_hash(text.substr(text.size() - kWindow));
+    piece.ending = weak_hash(text.substr(text.size() - kHashedBytes));
   }
   return piece;
 }

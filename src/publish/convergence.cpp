@@ -25,7 +25,7 @@ constexpr std::chrono::hours kPolicyHour{1};
 /// this: reading may take minutes if the log is long, or the machine or the network slow.
 constexpr std::chrono::seconds kFreshLook{1};
 /// Chunks of a merge whose bodies are in memory at the same time.
-constexpr std::size_t kSentAtOnce = 128;
+constexpr std::size_t kHeldAtOnce = 128;
 
 bool is_of_playfs(const RevisionTreePtr& revision) {
   return revision && (!revision->tree.manifest().tx.empty() || revision->tree.manifest().is_automatic);
@@ -204,9 +204,9 @@ bool Convergence::may_merge_now() {
 
 Status Convergence::upload(const Plan& plan, std::vector<ChunkId>& ids, const std::function<Status()>& before_write) {
   ids.resize(plan.uploads.size());
-  for (std::size_t at = 0; at < ids.size(); at += kSentAtOnce) {
+  for (std::size_t at = 0; at < ids.size(); at += kHeldAtOnce) {
     std::vector<publish::Upload> uploads;
-    for (std::size_t i = at; i < std::min(at + kSentAtOnce, ids.size()); ++i) {
+    for (std::size_t i = at; i < std::min(at + kHeldAtOnce, ids.size()); ++i) {
       PLAYFS_CHECK(before_write());
       PLAYFS_TRY(ChunkDraft chunk, draft_of(plan, plan.uploads[i]));
       std::string body = wire::to_text(wire::encode_chunk_draft(chunk));

@@ -23,7 +23,7 @@ namespace {
 
 /// Plan and upload alternate until the plan needs nothing more. A second round is needed only if a continuation names
 /// the chunks of the first, or if the service's ids are longer than presumed and leave less room.
-constexpr int kMostRounds = 6;
+constexpr int kMostPlanRounds = 6;
 /// Chunks read at most, to find out whether they can be referred to instead of uploading content again.
 constexpr std::size_t kMostCompared = 64;
 
@@ -175,7 +175,7 @@ Status PublicationEngine::prepare(Publication& publication) {
   }
   // Upload chunks first, which may take hours, and request head after that.
   bool asks = false;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMostPlanRounds; ++round) {
     PLAYFS_TRY(UploadTotals totals, parts_.journal.totals(publication));
     if (totals.chunks_done < totals.chunks) PLAYFS_CHECK(send(publication));
     asks = asks || totals.chunks > 0;

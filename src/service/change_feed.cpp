@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::size_t kPage = 256;
+constexpr std::size_t kPageSize = 256;
 constexpr std::size_t kLargestText = 64 * 1024;
 /// Pages read at one go, so that subscribers far behind do not hold up the others.
 constexpr std::size_t kPagesAtOnce = 16;
@@ -227,7 +227,7 @@ Status ChangeFeed::State::reset_those_ahead() {
 }
 
 Status ChangeFeed::State::serve(Position position, const Subscribers& group) {
-  PLAYFS_TRY(auto changes, store.changes(position, kPage));
+  PLAYFS_TRY(auto changes, store.changes(position, kPageSize));
   if (changes.empty()) return {};
   std::string text;
   for (const Change& change : changes) {

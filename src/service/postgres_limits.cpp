@@ -14,7 +14,7 @@ namespace {
 
 // A write that expires more than this much later than the new one was counted before a clock was set back. The margin
 // allows for servers whose clocks differ a little.
-constexpr std::int64_t kClocksDiffer = 60'000'000;
+constexpr std::int64_t kClockMargin = 60'000'000;
 constexpr std::int64_t kHour = 3'600'000'000;
 
 // Drops a bucket's expired writes, and adds as many of the new ones as there is room for. If another server has the row
@@ -65,7 +65,7 @@ PostgresStatement PostgresCharges::statement(WallTime now) const {
   }
   Parameters parameters;
   parameters.byte_strings(buckets).integers(wanted).integers(allowances).integers(expiries).integers(hours);
-  return {kCount, parameters.integer(to_column(now)).integer(kClocksDiffer)};
+  return {kCount, parameters.integer(to_column(now)).integer(kClockMargin)};
 }
 
 void PostgresCharges::granted(const PostgresRows& rows) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kById = "SELECT " PLAYFS_RECORD_COLUMNS " FROM records WHERE id = ?1 AND collection = ?2";
 constexpr std::string_view kByRequestKey = "SELECT " PLAYFS_RECORD_COLUMNS " FROM records WHERE request_key = ?1";
-constexpr std::string_view kPage =
+constexpr std::string_view kPageQuery =
     "SELECT " PLAYFS_RECORD_COLUMNS
     " FROM records WHERE collection = ?1 AND position < ?2 ORDER BY position DESC LIMIT ?3";
 constexpr std::string_view kPageOfParts =
@@ -201,7 +201,7 @@ Result<StoredRecord> SqliteStore::get(std::string_view collection, std::string_v
 
 Result<Page> SqliteStore::list(std::string_view collection, std::size_t limit, Position before) {
   PLAYFS_TRY(auto connection, connections_->read());
-  PLAYFS_TRY(auto query, connection->use(kPage));
+  PLAYFS_TRY(auto query, connection->use(kPageQuery));
   return read_page(query->bind(1, collection), limit, before);
 }
 
