@@ -9,6 +9,7 @@ ExitCode exit_code_for(ErrorCode code) {
     case ErrorCode::permission_denied:
     case ErrorCode::unauthorized:
     case ErrorCode::not_permitted: return ExitCode::forbidden;
+    case ErrorCode::conflict: return ExitCode::branched;
     case ErrorCode::rate_limited: return ExitCode::pending;
     case ErrorCode::unreachable:
     case ErrorCode::timed_out:

@@ -23,6 +23,7 @@ ErrorTraits traits_of(ErrorCode code) {
     case ErrorCode::permission_denied: return {"permission_denied", Later::no, false, Reached::decision};
     case ErrorCode::unauthorized: return {"unauthorized", Later::no, recorded, Reached::decision};
     case ErrorCode::busy: return {"busy", Later::yes, recorded, Reached::decision};
+    case ErrorCode::conflict: return {"conflict", Later::no, recorded, Reached::decision};
     case ErrorCode::stale: return {"stale", Later::no, recorded, Reached::decision};
     case ErrorCode::not_supported: return {"not_supported", Later::no, false, Reached::decision};
     case ErrorCode::no_attribute: return {"no_attribute", Later::no, false, Reached::decision};

@@ -29,7 +29,8 @@ enum class ErrorCode {
   not_permitted,      // never allowed here, for anyone (EPERM)
   permission_denied,  // not allowed for this caller: 403, or local permissions (EACCES)
   unauthorized,       // 401: not signed in, or the key is no longer valid
-  busy,               // blocked by something that must finish or be resolved first
+  busy,               // blocked by something that must finish first
+  conflict,           // blocked by something that the user must resolve first (EBUSY)
   stale,              // the open file was replaced: reopen it (ESTALE)
   not_supported,
   no_attribute,  // no such extended attribute

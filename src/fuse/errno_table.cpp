@@ -17,7 +17,8 @@ int errno_of(ErrorCode code) {
     case ErrorCode::not_permitted: return EPERM;
     case ErrorCode::permission_denied:
     case ErrorCode::unauthorized: return EACCES;
-    case ErrorCode::busy: return EBUSY;
+    case ErrorCode::busy:
+    case ErrorCode::conflict: return EBUSY;
     case ErrorCode::stale: return ESTALE;
     case ErrorCode::not_supported: return EOPNOTSUPP;
     case ErrorCode::no_attribute: return ENODATA;

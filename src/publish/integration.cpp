@@ -20,7 +20,7 @@ constexpr int kMostRounds = 12;
 bool is_busy(const Error& error) { return error.code == ErrorCode::busy; }
 
 Error still_in_conflict(const stage::Conflicted& conflicted) {
-  return Error{ErrorCode::busy, shown_path(conflicted) + " is still in conflict: " + conflicted.reason,
+  return Error{ErrorCode::conflict, shown_path(conflicted) + " is still in conflict: " + conflicted.reason,
                how_to_resolve(conflicted)};
 }
 

@@ -15,7 +15,7 @@ Status check_resolved(stage::Stage& stage, const std::string& tx) {
   if (stage.is_accepted_by(tx)) return {};
   PLAYFS_TRY(auto conflicts, unresolved(stage));
   if (conflicts.empty()) return {};
-  return fail(ErrorCode::busy, shown_path(conflicts.front()) + " is in conflict: " + conflicts.front().reason,
+  return fail(ErrorCode::conflict, shown_path(conflicts.front()) + " is in conflict: " + conflicts.front().reason,
               how_to_resolve(conflicts.front()) + ", then commit; or playfs commit --resolved, to publish it as it is");
 }
 

@@ -24,6 +24,7 @@ Answer answer_to(ErrorCode code) {
     case ErrorCode::record_too_large:
     case ErrorCode::file_too_big: return {413, "record_too_large", true};
     case ErrorCode::rate_limited: return {429, "rate_limited", true};
+    case ErrorCode::conflict:
     case ErrorCode::already_exists: return {409, "conflict", true};
     case ErrorCode::invalid_argument:
     case ErrorCode::protocol:  // the request's JSON: the service parses no other

@@ -87,7 +87,7 @@ class Publishing(fixture.Fixture):
         self.assertIn(f'Merging {theirs}', status)
         self.assertRegex(status, r'(?s)In conflict.*rose')
         self.assertIn('Next: playfs diff, edit', status)
-        self.assertEqual(self.json('commit', '-m', 'Too early', code=BRANCHED)['error']['code'], 'busy')
+        self.assertEqual(self.json('commit', '-m', 'Too early', code=BRANCHED)['error']['code'], 'conflict')
         self.run_in('commit', '--resolved', '-m', 'Both')
         self.eventually(lambda: not self.json('branches')['branches'], 'head holds it')
 

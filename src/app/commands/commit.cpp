@@ -128,11 +128,6 @@ std::uint32_t conflicts_left(WorkTreeAccess& tree) {
   return status ? status->conflicts : 0;
 }
 
-ExitCode code_for_refused(WorkTreeAccess& tree, const Error& error) {
-  const bool is_conflict = error.code == ErrorCode::busy && conflicts_left(tree) > 0;
-  return is_conflict ? ExitCode::branched : exit_code_for(error.code);
-}
-
 /// For files that were edited while their commit was merged with other people's changes to them.
 ExitCode tell_new_conflicts(Output& out, WorkTreeAccess& tree, publish::Outcome outcome) {
   const bool is_on_head = outcome == publish::Outcome::published || outcome == publish::Outcome::merged;
@@ -148,7 +143,7 @@ Result<ExitCode> commit_after_run(CommandContext& context, const CommitArguments
   if (!result) {
     document.append("error", vfs::error_json(result.error()));
     if (!context.out.json()) context.out.error(result.error());
-    return code_for_refused(*tree, result.error());
+    return exit_code_for(result.error().code);
   }
   tell_commit(context.out, *result, after_branch, false);
   document = commit_document(*result);
@@ -161,10 +156,7 @@ Result<ExitCode> commit(CommandContext& context, const CommitArguments& argument
   if (arguments.cancel) return cancel(context, tree);
   PLAYFS_CHECK(check_takes_all(tree, arguments.path));
   auto published = publish(context, tree, request_of(context, tree, arguments));
-  if (!published) {
-    context.out.error(published.error());
-    return code_for_refused(tree, published.error());
-  }
+  if (!published) return fail(published.error());
   const publish::CommitResult& result = *published;
   const JsonObject full = result.outcome == publish::Outcome::planned ? tree.details(result) : JsonObject();
   if (const std::string& id = result.revision.text(); !id.empty())
