@@ -107,19 +107,6 @@ void refuse(Request& request, Struct answer, const char* why) {
 constexpr const char* kNoText = "a text is not terminated, or not UTF-8";
 constexpr const char* kNoFlag = "unknown flag";
 
-/// Decodes playfs_discard.path; nullopt if it is not a valid path.
-std::optional<std::string> path_of(const std::string& text) {
-  if (text == ".") return std::string();
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('/', begin), text.size());
-    const auto component = std::string_view(text).substr(begin, end - begin);
-    if (component.empty() || component == "." || component == ".." || component.size() > kMaxComponentLength)
-      return std::nullopt;
-    begin = end + 1;
-  }
-  return text;
-}
-
 void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_commit>(input);
   if (!decoded) return request.error_number(EINVAL);
@@ -193,7 +180,7 @@ void discard(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view in
   vfs::DiscardRequest wanted;
   wanted.dry_run = (decoded->flags & PLAYFS_DISCARD_DRY_RUN) != 0;
   if (!text->empty()) {
-    wanted.path = path_of(*text);
+    wanted.path = path_below_root(*text);
     if (!wanted.path) return refuse(request, *decoded, "not a path relative to the root of a work tree");
   }
   vfs::Caller caller = request.caller();

@@ -1,5 +1,7 @@
 #include "model/path.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -41,6 +43,18 @@ std::optional<TreePath> TreePath::parse(std::string_view text, std::string* why)
 std::string_view TreePath::name() const {
   std::string_view text = text_;
   return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
+}
+
+std::optional<std::string> path_below_root(const std::string& text) {
+  if (text == ".") return std::string();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('/', begin), text.size());
+    const auto component = std::string_view(text).substr(begin, end - begin);
+    if (component.empty() || component == "." || component == ".." || component.size() > kMaxComponentLength)
+      return std::nullopt;
+    begin = end + 1;
+  }
+  return text;
 }
 
 bool is_at_or_below(std::string_view path, std::string_view top) {

@@ -35,6 +35,10 @@ class TreePath {
 
 using PathSet = std::set<std::string, std::less<>>;
 
+/// A path as it names something below a root, with "." for the root itself, which becomes ""; nullopt if it is none. It
+/// may be one that no tree can hold.
+std::optional<std::string> path_below_root(const std::string& text);
+
 /// `top` is "" for the root.
 bool is_at_or_below(std::string_view path, std::string_view top);
 bool has_at_or_above(const PathSet& paths, const std::string& path);

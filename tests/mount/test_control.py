@@ -167,6 +167,50 @@ class Control(fixture.Fixture):
         commit.write_text('{"message": "Ann", "resolved": true}')
         self.assertEqual(self.published(commit), 'Ann')
 
+    def test_commit_takes_what_else_can_be_done_with_a_work_tree(self):
+        """update, merge, discard and dry runs, for programs that have only files."""
+        commit = self.project() / 'commit'
+        work = self.place / 'work'
+
+        def ask(**fields):
+            commit.write_text(json.dumps(fields))
+            return self.outcome(commit)
+        self.stage('base\n')
+        commit.write_text('Base')
+        self.published(commit)
+        base = self.api.get('projects', self.place.name)['latest_revision']
+        self.stage('mine\n')
+        (work / 'new').write_text('new\n')
+        self.assertEqual(ask(dry_run=True)['outcome'], 'planned')
+        self.assertEqual(ask(discard=['file', 'new'], dry_run=True), {'schema_version': 1, 'outcome': 'planned', 'discarded': 2})
+        self.assertEqual(sorted(os.listdir(work)), ['file', 'new'])
+        self.assertEqual(ask(discard='new')['discarded'], 1)
+        self.assertEqual((sorted(os.listdir(work)), (work / 'file').read_text()), (['file'], 'mine\n'))
+        self.assertEqual(ask(discard='.')['discarded'], 1)
+        self.assertEqual((work / 'file').read_text(), 'base\n')
+
+        def theirs(**files):
+            return self.api.create('revisions', project=self.place.name, parents=[base], agent='bob', message='m', state={},
+                                   manifest={'tx': os.urandom(16).hex(), 'files': {
+                                       'file': {'inline': 'base\n'}, **{path: {'inline': text} for path, text in files.items()}}})['id']
+        branch, head = theirs(branch='branch\n'), theirs(head='head\n')
+        (work / 'mine').write_text('mine\n')
+        self.api.call('PATCH', f'/projects/{self.place.name}', {'latest_revision': head})
+        self.eventually(lambda: ask(update=True)['base'] == head, 'the mount has seen the new head')
+        self.assertEqual(sorted(os.listdir(work)), ['file', 'head', 'mine'])
+        self.assertEqual(ask(discard='mine')['discarded'], 1)
+        merged = ask(merge=branch)
+        self.assertEqual((merged['outcome'], merged['base'], merged['conflicts']), ('merged', head, 0))
+        self.assertEqual(sorted(os.listdir(work)), ['branch', 'file', 'head'])
+        before = len(self.api.all('revisions'))
+        for wrong in ({'update': 1}, {'merge': 3}, {'discard': []}, {'discard': '../file'}, {'discard': '/'},
+                      {'update': True, 'discard': '.'}, {'discard': 'file', 'cancel': True}, {'update': True, 'what': 1}):
+            with self.subTest(wrong):
+                self.refused(errno.EINVAL, lambda wrong=wrong: commit.write_text(json.dumps(wrong)))
+        self.refused(errno.ENOENT, lambda: commit.write_text('{"discard": ["branch", "nowhere"]}'))
+        self.assertEqual(sorted(os.listdir(work)), ['branch', 'file', 'head'], 'nothing was discarded')
+        self.assertEqual(len(self.api.all('revisions')), before, 'nothing was published')
+
     def test_a_sync_does_not_vouch_for_half_a_document(self):
         state = self.project() / 'state.json'
         file = os.open(state, os.O_WRONLY | os.O_TRUNC)

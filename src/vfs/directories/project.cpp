@@ -7,6 +7,7 @@
 #include "vfs/control/draft.h"
 #include "vfs/control/request_file.h"
 #include "vfs/control/requests.h"
+#include "vfs/control/work_request.h"
 #include "vfs/directories/revisions.h"
 #include "vfs/directories/tree_root.h"
 #include "vfs/projects_in_use.h"
@@ -269,66 +270,8 @@ Async<RequestAnswer> ProjectDirectory::stage_state(OperationPtr op, std::string 
   co_return RequestAnswer{wire::to_pretty_text(*json), false};
 }
 
-namespace {
-
-/// A request written to `commit`: plain text is the message; JSON may set any field.
-struct CommitDemand {
-  CommitRequest request;
-  bool cancel = false;
-};
-
-const Form& commit_form() {
-  static const Form form{
-      .plain = "message",
-      .fields = {{"message", "what has changed, and why"},
-                 {"agent", "the author's handle (default: the mount's)"},
-                 {"wait", "false: answer as soon as the commit is safe on disk, and publish in the background"},
-                 {"merge", "false: publish a branch instead of merging with what others have published"},
-                 {"resolved", "true: treat all conflicts as resolved"},
-                 {"dry_run", "true: say what the commit would cost; send nothing"},
-                 {"cancel", "true: cancel commits that have not been sent; their changes are staged again"},
-                 {"again", "the \"tx\" of an earlier commit: say what became of it; publish nothing"}},
-      .example = R"({"message": "Fix the parser", "wait": false})"};
-  return form;
-}
-
-Result<CommitDemand> commit_demand(const std::string& text) {
-  auto json = wire::parse_json(text);
-  const JsonObject* fields = json ? json->object() : nullptr;
-  auto flag = [](const JsonObject& body, const char* name, bool otherwise) {
-    const Json* value = body.find(name);
-    return value && value->boolean() ? *value->boolean() : otherwise;
-  };
-  for (const char* name : {"wait", "merge", "resolved", "dry_run", "cancel"}) {
-    const Json* value = fields ? fields->find(name) : nullptr;
-    if (value && !value->boolean())
-      return fail(ErrorCode::invalid_argument, std::string("\"") + name + "\" must be true or false");
-  }
-  CommitDemand demand;
-  demand.cancel = fields && flag(*fields, "cancel", false);
-  demand.request.dry_run = fields && flag(*fields, "dry_run", false);
-  JsonObject body;
-  if (demand.cancel || demand.request.dry_run || (fields && fields->find("again"))) {
-    body = *fields;
-    PLAYFS_CHECK(check_fields(body, commit_form()));
-  } else {
-    PLAYFS_TRY(body, request_body(text, commit_form()));
-  }
-  demand.request.message = text_field(body, "message");
-  demand.request.agent = text_field(body, "agent");
-  demand.request.again = text_field(body, "again");
-  if (body.find("again") && demand.request.again.empty())
-    return fail(ErrorCode::invalid_argument, "\"again\" must be the \"tx\" of a commit");
-  demand.request.wait = flag(body, "wait", true);
-  demand.request.allow_merge = flag(body, "merge", true);
-  demand.request.resolved = flag(body, "resolved", false);
-  return demand;
-}
-
-}  // namespace
-
 Attempt<LookupResult> ProjectDirectory::commit_file(const OperationPtr& op) {
-  std::string otherwise = help_document(commit_form());
+  std::string otherwise = help_document(work_request_form());
   if (auto tree = mount().works().find(project_)) {
     if (auto last = tree->last_commit()) otherwise = *last ? commit_document(**last) : error_document(last->error());
   }
@@ -343,19 +286,50 @@ Attempt<LookupResult> ProjectDirectory::commit_file(const OperationPtr& op) {
 }
 
 Async<RequestAnswer> ProjectDirectory::commit(OperationPtr op, std::string text) {
-  PLAYFS_CO_TRY(CommitDemand demand, commit_demand(text));
+  PLAYFS_CO_TRY(WorkRequest wanted, parse_work_request(text));
   PLAYFS_AWAIT(const auto tree, repeat([&] { return mount().works().here(op, project_); }));
-  if (demand.cancel) {
+  if (wanted.kind == WorkRequest::Kind::cancel) {
     PLAYFS_AWAIT(const Cancelled cancelled, tree->cancel(op));
     co_return RequestAnswer{wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
                                                             {"cancelled", std::int64_t{cancelled.commits}},
                                                             {"too_late", cancelled.too_late}})};
   }
-  demand.request.journalled = [draft = (*op->held<RequestTextPtr>(kRequestText))->draft()] { draft->end(); };
-  PLAYFS_AWAIT(const CommitResult result, tree->commit(op, std::move(demand.request)));
+  if (wanted.kind == WorkRequest::Kind::update) {
+    PLAYFS_AWAIT(const UpdateResult updated, tree->update(op));
+    co_return RequestAnswer{update_document("updated", updated)};
+  }
+  if (wanted.kind == WorkRequest::Kind::merge) {
+    PLAYFS_AWAIT(const UpdateResult merged, tree->merge(op, wanted.revision));
+    co_return RequestAnswer{update_document("merged", merged)};
+  }
+  if (wanted.kind == WorkRequest::Kind::discard) {
+    PLAYFS_AWAIT(const std::uint32_t count, discard(op, tree, wanted));
+    co_return RequestAnswer{discard_document(count, wanted.commit.dry_run)};
+  }
+  wanted.commit.journalled = [draft = (*op->held<RequestTextPtr>(kRequestText))->draft()] { draft->end(); };
+  PLAYFS_AWAIT(const CommitResult result, tree->commit(op, std::move(wanted.commit)));
   std::string lasting = tree->document(result);
   if (lasting.empty()) co_return RequestAnswer{commit_document(result), false};
   co_return RequestAnswer{std::move(lasting)};
+}
+
+Async<std::uint32_t> ProjectDirectory::discard(OperationPtr op, std::shared_ptr<WorkTree> tree, WorkRequest wanted) {
+  std::uint32_t planned = 0, discarded = 0;
+  // Check all of them before changing anything.
+  for (const std::string& path : wanted.paths) {
+    PLAYFS_AWAIT(const std::uint32_t count, tree->discard(op, path, true));
+    planned += count;
+  }
+  if (wanted.commit.dry_run) co_return planned;
+  for (const std::string& path : wanted.paths) {
+    auto discarding = tree->discard(op, path, false);
+    auto count = co_await discarding;
+    // A path below one that was named earlier is as published already, and may no longer exist.
+    if (!count && count.error().code == ErrorCode::not_found && discarded > 0) continue;
+    if (!count) co_return fail(std::move(count).error());
+    discarded += *count;
+  }
+  co_return discarded;
 }
 
 }  // namespace playfs::vfs

@@ -1,0 +1,122 @@
+#include "vfs/control/work_request.h"
+
+#include "model/path.h"
+#include "vfs/control/control_text.h"
+#include "wire/json.h"
+
+namespace playfs::vfs {
+
+namespace {
+
+bool flag(const JsonObject& body, const char* name, bool otherwise) {
+  const Json* value = body.find(name);
+  return value && value->boolean() ? *value->boolean() : otherwise;
+}
+
+Status check_flags(const JsonObject& body) {
+  for (const char* name : {"wait", "resolved", "dry_run", "cancel", "update"})
+    if (const Json* value = body.find(name); value && !value->boolean())
+      return fail(ErrorCode::invalid_argument, std::string("\"") + name + "\" must be true or false");
+  if (const Json* merge = body.find("merge"); merge && !merge->boolean() && !merge->string())
+    return fail(ErrorCode::invalid_argument, "\"merge\" must be true, false or a revision");
+  return {};
+}
+
+Result<std::vector<std::string>> discarded_paths(JsonObject body) {
+  PLAYFS_CHECK(make_list(body, "discard"));
+  std::vector<std::string> paths;
+  for (const Json& each : *body.find("discard")->array()) {
+    auto path = path_below_root(*each.string());
+    if (!path)
+      return fail(ErrorCode::invalid_argument, "'" + *each.string() + "' is no path relative to the work tree's root",
+                  "'.' is everything");
+    paths.push_back(*std::move(path));
+  }
+  if (paths.empty()) return fail(ErrorCode::invalid_argument, "\"discard\" names no path", "'.' is everything");
+  return paths;
+}
+
+/// The kinds besides a commit that the fields ask for.
+std::vector<WorkRequest::Kind> kinds_in(const JsonObject& body) {
+  std::vector<WorkRequest::Kind> kinds;
+  if (flag(body, "cancel", false)) kinds.push_back(WorkRequest::Kind::cancel);
+  if (flag(body, "update", false)) kinds.push_back(WorkRequest::Kind::update);
+  if (const Json* merge = body.find("merge"); merge && merge->string()) kinds.push_back(WorkRequest::Kind::merge);
+  if (body.find("discard")) kinds.push_back(WorkRequest::Kind::discard);
+  return kinds;
+}
+
+}  // namespace
+
+const Form& work_request_form() {
+  static const Form form{
+      .plain = "message",
+      .fields = {{"message", "what has changed, and why"},
+                 {"agent", "the author's handle (default: the mount's)"},
+                 {"wait", "false: answer as soon as the commit is safe on disk, and publish in the background"},
+                 {"merge",
+                  "false: publish a branch instead of merging with what others have published; or a revision: "
+                  "merge it into the work tree, and publish nothing"},
+                 {"resolved", "true: treat all conflicts as resolved"},
+                 {"dry_run", "true: say what the commit would cost, or how many paths would be discarded; do nothing"},
+                 {"cancel", "true: cancel commits that have not been sent; their changes are staged again"},
+                 {"update", "true: bring in what others have published; publish nothing"},
+                 {"discard",
+                  "a path in work/ (\".\" is everything), or a list of them: drop what is staged there, new "
+                  "files too; publish nothing"},
+                 {"again", "the \"tx\" of an earlier commit: say what became of it; publish nothing"}},
+      .example = R"({"message": "Fix the parser", "wait": false})"};
+  return form;
+}
+
+Result<WorkRequest> parse_work_request(const std::string& text) {
+  auto json = wire::parse_json(text);
+  const JsonObject* fields = json ? json->object() : nullptr;
+  WorkRequest wanted;
+  JsonObject body;
+  if (fields) {
+    PLAYFS_CHECK(check_flags(*fields));
+    const auto kinds = kinds_in(*fields);
+    if (kinds.size() > 1)
+      return fail(ErrorCode::invalid_argument, "one request does one of cancel, update, merge and discard");
+    if (!kinds.empty()) wanted.kind = kinds.front();
+  }
+  const bool needs_message = wanted.kind == WorkRequest::Kind::commit &&
+                             !(fields && (flag(*fields, "dry_run", false) || fields->find("again")));
+  if (needs_message) {
+    PLAYFS_TRY(body, request_body(text, work_request_form()));
+  } else {
+    body = *fields;
+    PLAYFS_CHECK(check_fields(body, work_request_form()));
+  }
+  CommitRequest& commit = wanted.commit;
+  commit.message = text_field(body, "message");
+  commit.agent = text_field(body, "agent");
+  commit.again = text_field(body, "again");
+  if (body.find("again") && commit.again.empty())
+    return fail(ErrorCode::invalid_argument, "\"again\" must be the \"tx\" of a commit");
+  commit.wait = flag(body, "wait", true);
+  commit.allow_merge = flag(body, "merge", true);
+  commit.resolved = flag(body, "resolved", false);
+  commit.dry_run = flag(body, "dry_run", false);
+  if (wanted.kind == WorkRequest::Kind::merge) wanted.revision = RevisionId(text_field(body, "merge"));
+  if (wanted.kind == WorkRequest::Kind::discard) {
+    PLAYFS_TRY(wanted.paths, discarded_paths(std::move(body)));
+  }
+  return wanted;
+}
+
+std::string update_document(const char* outcome, const UpdateResult& result) {
+  return wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
+                                         {"outcome", outcome},
+                                         {"base", result.base},
+                                         {"conflicts", std::int64_t{result.conflicts}}});
+}
+
+std::string discard_document(std::uint32_t paths, bool dry_run) {
+  return wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
+                                         {"outcome", dry_run ? "planned" : "discarded"},
+                                         {"discarded", std::int64_t{paths}}});
+}
+
+}  // namespace playfs::vfs
