@@ -162,12 +162,7 @@ bool ClonedWorkTree::has_revision(const std::string& id) {
 }
 
 Result<std::unique_ptr<ReadableTree>> ClonedWorkTree::tree(const std::string& revision) {
-  RevisionTreePtr tree;
-  if (!revision.empty()) {
-    PLAYFS_TRY(tree, await<RevisionTreePtr>(
-                         [&](auto done) { stack_->site().revision(RevisionId(revision), {}, std::move(done)); }));
-  }
-  return std::unique_ptr<ReadableTree>(std::make_unique<PublishedTree>(*stack_, std::move(tree)));
+  return published_tree(*stack_, revision);
 }
 
 // Operations on the work tree.

@@ -29,6 +29,8 @@ constexpr const char* kOverview =
   playfs commit -m MESSAGE          publish it
   playfs update | merge REV         bring in what others have published
   playfs branches                   list revisions beside head that nobody has merged
+  playfs blame FILE                 which revision last changed each line; playfs log FILE lists them
+  playfs restore | revert REV       bring files back, or take back what a revision changed
   playfs thread list | show ID      read what others say; playfs post THREAD answers
   playfs inbox                      what is new for you: mentions, replies, answers
   playfs search TEXT                find it in threads, mail, projects and revisions
@@ -39,7 +41,7 @@ playfs --help lists all commands, playfs COMMAND --help explains one.
 )";
 
 constexpr const char* kExitCodes =
-    R"(Every command takes --json: one JSON document on stdout (log, watch and thread show --follow: one per
+    R"(Every command takes --json: one JSON document on stdout (log, blame, watch and thread show --follow: one per
 line); messages stay on stderr.
 
 SRC is https://host, http://host:port, local:NAME or local:/directory (a playground on this disk).
@@ -210,10 +212,15 @@ class Parser {
     std::shared_ptr<LogArguments> l;
     auto* log_command = command("log", "Show a project's revisions and the graph of their parents, newest first",
                                 "  playfs log -n 5\n  playfs log --oneline --all\n  playfs log --project demo --json\n"
+                                "  playfs log src/main.c         the revisions that changed this file\n"
+                                "  playfs log -S 'parse(' src    those that added or removed this text there\n"
                                 "\n"
                                 "With --json: one revision per line (NDJSON), in the order they are found.",
                                 log, l);
-    log_command->add_option("PATH", l->path, "A path in the mount (default: the working directory)");
+    log_command->add_option("PATH", l->path,
+                            "Only revisions that changed this file, or anything in this directory, of the work tree "
+                            "(default: all revisions of the project of the working directory)");
+    log_command->add_option("-S", l->text, "Only revisions that changed how often this text occurs")->type_name("TEXT");
     log_command->add_option("--project", l->project, "Show this project's log (id or name), without a mount")
         ->type_name("PROJECT");
     log_command->add_option("-n,--limit", l->limit, "Show at most N revisions")->type_name("N");
@@ -251,6 +258,41 @@ class Parser {
     command("discard", "Discard staged changes at and below paths",
             "  playfs discard src/main.c\n  playfs discard   (everything below the working directory)", discard, x)
         ->add_option("PATH", x->paths, "What to discard (default: the working directory)");
+
+    std::shared_ptr<RestoreArguments> re;
+    auto* restore_command =
+        command("restore", "Give files of the work tree what they have in a revision",
+                "  playfs restore src/main.c             drop what is staged in this file\n"
+                "  playfs restore --from REV src         as in a revision that playfs log shows\n"
+                "\n"
+                "Files that have not been published are left alone. To delete those, too: playfs discard",
+                restore, re);
+    restore_command->add_option("PATH", re->paths, "Files and directories of the work tree")->required();
+    restore_command->add_option("--from", re->revision, "The revision (default: the work tree's base)")
+        ->type_name("REV");
+
+    std::shared_ptr<RevertArguments> rv;
+    auto* revert_command =
+        command("revert", "Take back what a revision changed, for the next commit to publish",
+                "  playfs revert REV\n  playfs commit -m 'Revert the new parser'\n"
+                "\n"
+                "What was changed since is merged line by line. Where that is not possible, nothing\n"
+                "is changed, and the files are named. Of a merge, the changes since its first parent\n"
+                "are taken back.",
+                revert, rv);
+    revert_command->add_option("REV", rv->revision, "The revision, as playfs log shows it")->required();
+    revert_command->add_option("PATH", rv->path, "A path in the mount (default: the working directory)");
+
+    std::shared_ptr<BlameArguments> bl;
+    auto* blame_command = command("blame", "Show which revision last changed each line of a file",
+                                  "  playfs blame src/main.c\n  playfs blame --from REV src/main.c\n"
+                                  "\n"
+                                  "With --json: one line of the file per line (NDJSON).",
+                                  blame, bl);
+    blame_command->add_option("FILE", bl->path, "A file of the work tree")->required();
+    blame_command->add_option("--from", bl->revision, "Its version in this revision (default: in the work tree)")
+        ->type_name("REV");
+    blame_command->add_flag("!--no-pager", bl->pager, "Do not use a pager");
 
     std::shared_ptr<UpdateArguments> up;
     command("update", "Update the work tree to head, keeping staged changes", "  playfs update", update, up)

@@ -119,11 +119,18 @@ Result<std::optional<std::string>> MountedTree::read(const std::string& path) co
   }
 }
 
-Result<Manifest> MountedTree::list() const {
+Result<Manifest> MountedTree::list(const std::string& top) const {
   Manifest tree;
   if (root_.empty()) return tree;
+  if (!top.empty()) {
+    PLAYFS_TRY(auto entry, entry_at(top));
+    if (entry) {
+      tree.files.emplace(top, *std::move(entry));
+      return tree;
+    }
+  }
   // One directory is open at a time: a tree may be deeper than there are descriptors.
-  for (std::vector<std::string> left = {""}; !left.empty();) {
+  for (std::vector<std::string> left = {top}; !left.empty();) {
     const std::string below = std::move(left.back());
     left.pop_back();
     PLAYFS_TRY(auto found, open_directory(root_, below));

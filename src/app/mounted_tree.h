@@ -18,7 +18,7 @@ class MountedTree final : public ReadableTree {
   /// `root`: empty for a tree without files. A missing directory counts as empty, too.
   explicit MountedTree(std::string root) : root_(std::move(root)) {}
 
-  [[nodiscard]] Result<Manifest> list() const override;
+  [[nodiscard]] Result<Manifest> list(const std::string& top) const override;
   [[nodiscard]] Result<std::optional<FileEntry>> entry_at(const std::string& path) const override;
   [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path) const override;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/lookup.h"
+#include "base/await.h"
 
 namespace playfs::app {
 
@@ -10,10 +11,13 @@ namespace {
 constexpr std::size_t kLargestShown = 256 << 20;
 }  // namespace
 
-Result<Manifest> PublishedTree::list() const {
+Result<Manifest> PublishedTree::list(const std::string& top) const {
   Manifest tree;
   if (!revision_) return tree;
-  for (const auto& [path, entry] : revision_->tree.manifest().files) {
+  const auto& files = revision_->tree.manifest().files;
+  for (auto file = files.lower_bound(top); file != files.end() && file->first.starts_with(top); ++file) {
+    const auto& [path, entry] = *file;
+    if (!is_at_or_below(path, top)) continue;
     PLAYFS_TRY(FileEntry as_shown, described(path, entry));
     tree.files.emplace(path, std::move(as_shown));
   }
@@ -50,6 +54,15 @@ Result<std::optional<std::string>> PublishedTree::read(const std::string& path) 
     return fail(ErrorCode::file_too_big, fmt::format("{} is larger than {} bytes", path, kLargestShown));
   PLAYFS_TRY(std::string content, blob.read(0, blob.size()));
   return std::optional(std::move(content));
+}
+
+Result<std::unique_ptr<ReadableTree>> published_tree(runtime::ClientStack& stack, const std::string& revision) {
+  RevisionTreePtr tree;
+  if (!revision.empty()) {
+    PLAYFS_TRY(tree, await<RevisionTreePtr>(
+                         [&](auto done) { stack.site().revision(RevisionId(revision), {}, std::move(done)); }));
+  }
+  return std::make_unique<PublishedTree>(stack, std::move(tree));
 }
 
 }  // namespace playfs::app

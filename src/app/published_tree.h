@@ -1,6 +1,7 @@
 // The files of a published revision as a tree that commands compare. Blocking; `stack` must outlive it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,7 +18,7 @@ class PublishedTree final : public ReadableTree {
   PublishedTree(runtime::ClientStack& stack, RevisionTreePtr revision)
       : stack_(stack), revision_(std::move(revision)) {}
 
-  [[nodiscard]] Result<Manifest> list() const override;
+  [[nodiscard]] Result<Manifest> list(const std::string& top) const override;
   [[nodiscard]] Result<std::optional<FileEntry>> entry_at(const std::string& path) const override;
   [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path) const override;
 
@@ -27,5 +28,8 @@ class PublishedTree final : public ReadableTree {
   runtime::ClientStack& stack_;
   const RevisionTreePtr revision_;
 };
+
+/// That of the revision with this id; "" has no files.
+Result<std::unique_ptr<ReadableTree>> published_tree(runtime::ClientStack& stack, const std::string& revision);
 
 }  // namespace playfs::app

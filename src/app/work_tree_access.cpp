@@ -2,10 +2,23 @@
 
 #include "app/cloned_work_tree.h"
 #include "app/command_context.h"
+#include "app/json_fields.h"
 #include "app/mounted_tree.h"
 #include "app/mounted_work_tree.h"
 
 namespace playfs::app {
+
+std::optional<std::string> revision_named(WorkTreeAccess& tree, const JsonObject& status, const std::string& word) {
+  if (word == "head" || word == "base") return text_of(status, word);
+  return tree.has_revision(word) ? std::optional(word) : std::nullopt;
+}
+
+Result<RevisionId> revision_of(WorkTreeAccess& tree, const JsonObject& status, const std::string& word) {
+  const auto revision = revision_named(tree, status, word);
+  if (!revision) return fail(ErrorCode::not_found, "the project has no revision '" + word + "'", "playfs log");
+  if (revision->empty()) return fail(ErrorCode::not_found, "nothing has been published yet");
+  return RevisionId(*revision);
+}
 
 std::unique_ptr<ReadableTree> WorkTreeAccess::work() const { return std::make_unique<MountedTree>(place_.work); }
 

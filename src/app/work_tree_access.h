@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/history.h"
@@ -64,6 +65,11 @@ class WorkTreeAccess {
  private:
   const MountedPlace place_;
 };
+
+/// The revision that a word names: an id, "head" or "base"; nullopt for anything else. `status`: status_document().
+std::optional<std::string> revision_named(WorkTreeAccess& tree, const JsonObject& status, const std::string& word);
+/// Likewise; not_found if there is none.
+Result<RevisionId> revision_of(WorkTreeAccess& tree, const JsonObject& status, const std::string& word);
 
 /// The work tree of the project that holds the absolute `path`; in a clone, once no other command works in it.
 /// `command` is what others are told who wait for this one.

@@ -81,7 +81,8 @@ struct DiffArguments {
 Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments);
 
 struct LogArguments {
-  std::string path = ".";
+  std::optional<std::string> path;     ///< only revisions that changed it; none: all of those of the project here
+  std::string text;                    ///< unless empty: only those that changed how often it occurs
   std::optional<std::string> project;  ///< without a mount: whose log
   std::uint64_t limit = 0;             ///< 0: all
   bool all = false;                    ///< looks for branches first
@@ -111,6 +112,25 @@ struct DiscardArguments {
   std::vector<std::string> paths;  ///< none: the working directory
 };
 Result<ExitCode> discard(CommandContext& context, const DiscardArguments& arguments);
+
+struct BlameArguments {
+  std::string path;
+  std::optional<std::string> revision;  ///< none: the work tree's version
+  bool pager = true;
+};
+Result<ExitCode> blame(CommandContext& context, const BlameArguments& arguments);
+
+struct RestoreArguments {
+  std::vector<std::string> paths;
+  std::string revision = "base";
+};
+Result<ExitCode> restore(CommandContext& context, const RestoreArguments& arguments);
+
+struct RevertArguments {
+  std::string revision;
+  std::string path = ".";
+};
+Result<ExitCode> revert(CommandContext& context, const RevertArguments& arguments);
 
 struct UpdateArguments {
   std::string path = ".";

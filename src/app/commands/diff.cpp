@@ -29,7 +29,7 @@ struct DiffedTree {
   bool is_listed = false;
 
   Status list() {
-    PLAYFS_TRY(manifest, files->list());
+    PLAYFS_TRY(manifest, files->list(""));
     is_listed = true;
     return {};
   }
@@ -43,8 +43,7 @@ struct DiffedTree {
 
   /// The file's content or the link's target; nullopt if there is none.
   [[nodiscard]] Result<std::optional<std::string>> read(const FileEntry* entry, const std::string& path) const {
-    if (!entry || entry->inline_text) return entry ? entry->inline_text : std::nullopt;
-    return files->read(path);
+    return files->content(path, entry);
   }
 };
 
@@ -59,12 +58,6 @@ std::set<std::string> staged_paths(const JsonObject& status) {
     for (const Json& item : *staged)
       if (const JsonObject* fields = item.object()) paths.insert(text_of(*fields, "path"));
   return paths;
-}
-
-/// The revision that a word names: an id, "head" or "base"; nullopt for anything else.
-std::optional<std::string> revision_named(WorkTreeAccess& work, const JsonObject& status, const std::string& word) {
-  if (word == "head" || word == "base") return text_of(status, word);
-  return work.has_revision(word) ? std::optional(word) : std::nullopt;
 }
 
 bool is_there(const std::string& path) {

@@ -1,13 +1,11 @@
 // playfs discard: drops staged changes by path.
-#include <sys/stat.h>
-
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
+#include "app/path_in_work.h"
 #include "app/work_tree_access.h"
 #include "base/shell.h"
 
@@ -16,35 +14,9 @@ namespace playfs::app {
 namespace {
 
 struct DiscardTarget {
-  std::string named;   ///< as typed
-  MountedPlace place;  ///< of its work tree
-  std::string path;    ///< in the tree; "" for its root
+  PathInWork at;
   WorkTreeAccess* tree = nullptr;
 };
-
-/// A link in a work tree stands for itself, not for its target: only the folders above it are resolved.
-Result<std::optional<DiscardTarget>> link_at(const std::string& named, const std::string& absolute) {
-  struct stat attributes {};
-  if (lstat(absolute.c_str(), &attributes) != 0 || !S_ISLNK(attributes.st_mode)) return std::optional<DiscardTarget>();
-  const auto slash = absolute.rfind('/');
-  const std::string folder = absolute.substr(0, std::max<std::size_t>(slash, 1)), name = absolute.substr(slash + 1);
-  auto place = find_project_at(folder);
-  if (!place || !place->in_work) return std::optional<DiscardTarget>();
-  std::string path = place->in_work->empty() ? name : *place->in_work + "/" + name;
-  return std::optional<DiscardTarget>(DiscardTarget{named, *std::move(place), std::move(path)});
-}
-
-Result<DiscardTarget> target_of(const CommandContext& context, const std::string& named) {
-  const std::string absolute = context.io.absolute(named);
-  PLAYFS_TRY(auto link, link_at(named, absolute));
-  if (link) return std::move(*link);
-  PLAYFS_TRY(MountedPlace place, find_project_at(absolute));
-  if (!place.in_work)
-    return fail(ErrorCode::invalid_argument, absolute + " is not in the work tree " + place.work,
-                "playfs discard " + shell_word(place.work));
-  std::string path = *place.in_work;
-  return DiscardTarget{named, std::move(place), std::move(path)};
-}
 
 }  // namespace
 
@@ -53,14 +25,14 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
   if (paths.empty()) paths.emplace_back(".");
   std::vector<DiscardTarget> targets;
   for (const std::string& path : paths) {
-    PLAYFS_TRY(DiscardTarget target, target_of(context, path));
-    targets.push_back(std::move(target));
+    PLAYFS_TRY(PathInWork at, path_in_work(context, path, "discard"));
+    targets.push_back({std::move(at)});
   }
   std::map<std::string, std::unique_ptr<WorkTreeAccess>> trees;  // by their roots
   for (DiscardTarget& target : targets) {
-    auto& tree = trees[target.place.work];
+    auto& tree = trees[target.at.place.work];
     if (!tree) {
-      PLAYFS_TRY(tree, open_work_tree(context, target.place, "discard"));
+      PLAYFS_TRY(tree, open_work_tree(context, target.at.place, "discard"));
     }
     target.tree = tree.get();
   }
@@ -85,11 +57,11 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
   PLAYFS_TRY(const auto merging_before, taken_in());
   PLAYFS_TRY(const auto conflicts_before, in_conflict());
   // Check all of them before changing anything.
-  for (const DiscardTarget& target : targets) PLAYFS_CHECK(target.tree->discard(target.path, true));
+  for (const DiscardTarget& target : targets) PLAYFS_CHECK(target.tree->discard(target.at.path, true));
   std::uint64_t discarded = 0;
   std::string done;
   for (const DiscardTarget& target : targets) {
-    auto count = target.tree->discard(target.path, false);
+    auto count = target.tree->discard(target.at.path, false);
     // A path below one that was named earlier is as published already, and may no longer exist.
     if (!count && count.error().code == ErrorCode::not_found && !done.empty()) continue;
     if (!count && !done.empty()) {
@@ -99,7 +71,7 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
     }
     if (!count) return fail(std::move(count).error());
     discarded += *count;
-    done += " " + target.named;
+    done += " " + target.at.named;
   }
   PLAYFS_TRY(const auto merging, taken_in());
   if (discarded == 0 && merging == merging_before) context.out.note("Nothing is staged there.");

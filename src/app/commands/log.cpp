@@ -1,11 +1,14 @@
 // playfs log: shows the revisions of a project, newest first: head, the work tree's base, the branches and all their
-// ancestors, with the graph of their parents.
+// ancestors, with the graph of their parents; or those of them that changed a path or a text.
 #include "app/commands/commands.h"
 #include "app/graph.h"
 #include "app/history.h"
 #include "app/json_fields.h"
 #include "app/lookup.h"
 #include "app/pager.h"
+#include "app/path_history.h"
+#include "app/path_in_work.h"
+#include "app/published_tree.h"
 #include "app/revisions.h"
 #include "app/work_tree_access.h"
 
@@ -41,13 +44,22 @@ Result<Starts> starts_of(CommandContext& context, WorkTreeAccess& tree, bool all
   return starts;
 }
 
-Status print(CommandContext& context, History& history, const Starts& starts, const LogArguments& arguments) {
+/// `path_history`: nullptr shows all.
+Status print(CommandContext& context, History& history, PathHistory* path_history, const Starts& starts,
+             const LogArguments& arguments) {
   Graph graph;
-  for (std::uint64_t count = 0; arguments.limit == 0 || count < arguments.limit; ++count) {
+  for (std::uint64_t count = 0; arguments.limit == 0 || count < arguments.limit;) {
     if (!context.io.out) return {};  // the reader is gone
     PLAYFS_TRY(auto shown, history.next());
     if (!shown) return {};
     const Revision* revision = &shown->revision;
+    std::vector<RevisionId> parents = revision->parents;
+    std::erase_if(parents, [&](const RevisionId& parent) { return !history.has(parent); });
+    if (path_history) {
+      PLAYFS_TRY(const bool was_changed, path_history->was_changed_in(revision->id, parents));
+      if (!was_changed) continue;
+    }
+    ++count;
     auto found = starts.labels.find(revision->id);
     const auto labels = found == starts.labels.end() ? std::vector<std::string>() : found->second;
     if (context.out.json()) {
@@ -60,15 +72,25 @@ Status print(CommandContext& context, History& history, const Starts& starts, co
     }
     auto lines = arguments.oneline ? std::vector{revision_line(context.out, *revision, labels)}
                                    : revision_lines(context.out, *shown, labels);
-    if (arguments.graph) {
-      std::vector<std::string> parents;
-      for (const RevisionId& parent : revision->parents)
-        if (history.has(parent)) parents.push_back(parent.text());
-      lines = graph.draw(revision->id.text(), parents, lines);
+    // Without the revisions between them, those that are shown have no lines to be joined by.
+    if (arguments.graph && !path_history) {
+      std::vector<std::string> drawn;
+      for (const RevisionId& parent : parents) drawn.push_back(parent.text());
+      lines = graph.draw(revision->id.text(), drawn, lines);
     }
     for (const std::string& line : lines) context.out.line(line);
   }
   return {};
+}
+
+/// Like path_in_work(), but anything of a project outside its work tree stands for the project.
+Result<MountedPlace> place_of_log(const CommandContext& context, const std::optional<std::string>& path) {
+  if (!path) return find_project_at(context.io.absolute("."));
+  if (auto at = path_in_work(context, *path, "log")) {
+    at->place.in_work = at->path;
+    return std::move(at->place);
+  }
+  return find_project_at(context.io.absolute(*path));
 }
 
 }  // namespace
@@ -79,7 +101,8 @@ Result<ExitCode> log(CommandContext& context, const LogArguments& arguments) {
   std::unique_ptr<RevisionSource> source;  // uses one of these
   Starts starts;
   Pager pager(context, arguments.pager);
-  std::string project;
+  std::string project, path;
+  TreeOf tree_of;
   if (arguments.project) {
     PLAYFS_TRY(stack, context.open_client_stack());
     PLAYFS_TRY(Project found, find_project(context, *stack, *arguments.project));
@@ -87,17 +110,26 @@ Result<ExitCode> log(CommandContext& context, const LogArguments& arguments) {
     starts.add(found.latest_revision.text(), "head");
     if (starts.revisions.empty()) context.out.note("Nothing has been published yet.");
     source = remote_revisions(*stack);
+    path = normal_path(arguments.path.value_or(""));
+    tree_of = [&](const std::string& revision) { return published_tree(*stack, revision); };
   } else {
-    PLAYFS_TRY(tree, open_work_tree(context, context.io.absolute(arguments.path), "log"));
+    PLAYFS_TRY(auto place, place_of_log(context, arguments.path));
+    path = arguments.path ? place.in_work.value_or("") : "";
+    PLAYFS_TRY(tree, open_work_tree(context, std::move(place), "log"));
     project = tree->place().project;
     PLAYFS_TRY(starts, starts_of(context, *tree, arguments.all));
-    PLAYFS_TRY(source, tree->revisions(arguments.limit));
+    PLAYFS_TRY(source, tree->revisions(path.empty() && arguments.text.empty() ? arguments.limit : 0));
+    tree_of = [&](const std::string& revision) { return tree->tree(revision); };
   }
   History history(*source, ProjectId(project));
   for (const RevisionId& id : starts.revisions) PLAYFS_CHECK(history.add(id));
-  PLAYFS_CHECK(print(context, history, starts, arguments));
+  PathHistory path_history(std::move(tree_of), path, arguments.text);
+  const bool is_limited = !path.empty() || !arguments.text.empty();
+  PLAYFS_CHECK(print(context, history, is_limited ? &path_history : nullptr, starts, arguments));
   if (history.left_parents_out())
     context.out.note("Some revisions have too many parents to show: their history is incomplete here.");
+  if (path_history.left_files_out())
+    context.out.note("Some files are too large to be searched: what they changed is not counted.");
   return ExitCode::done;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "app/mcp/answers.h"
-#include "app/mcp/work_files.h"
+#include "app/work_files.h"
 
 namespace playfs::app {
 

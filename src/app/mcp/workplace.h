@@ -8,8 +8,8 @@
 #include <string>
 
 #include "app/mcp/lane.h"
-#include "app/mcp/work_files.h"
 #include "app/mounted.h"
+#include "app/work_files.h"
 #include "base/mutex.h"
 #include "base/result.h"
 
