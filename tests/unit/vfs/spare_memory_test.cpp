@@ -8,8 +8,8 @@ namespace playfs::vfs {
 namespace {
 
 TEST(SpareMemory, IsGivenBackOnceAfterMuchWasLetGoAndItIsQuiet) {
-  test::ManualClock clock;
-  test::ManualExecutor executor(clock);
+  playfs::test::ManualClock clock;
+  playfs::test::ManualExecutor executor(clock);
   int given_back = 0;
   SpareMemory memory([&](auto delay, Task task) { executor.post_after(delay, std::move(task)); },
                      [&] { ++given_back; });
@@ -40,8 +40,8 @@ TEST(SpareMemory, IsGivenBackOnceAfterMuchWasLetGoAndItIsQuiet) {
 
 TEST(SpareMemory, WhatIsLetGoMeanwhileCountsForTheNextTime) {
   for (const std::uint64_t meanwhile : {SpareMemory::kMany - 1, SpareMemory::kMany + 1}) {
-    test::ManualClock clock;
-    test::ManualExecutor executor(clock);
+    playfs::test::ManualClock clock;
+    playfs::test::ManualExecutor executor(clock);
     int given_back = 0;
     std::function<void()> give_back;
     SpareMemory memory([&](auto delay, Task task) { executor.post_after(delay, std::move(task)); },

@@ -9,7 +9,8 @@
 namespace playfs::vfs {
 namespace {
 
-content::RecordPartPtr message(const std::string& id, const std::string& created, const std::string& updated = "") {
+content::RecordPartPtr message_part(const std::string& id, const std::string& created,
+                                    const std::string& updated = "") {
   Record record{id, created, updated.empty() ? created : updated, "", {{"body", id}}};
   return std::make_shared<const content::RecordPart>(
       content::RecordPart{line_of_message(record).record, content::Text(std::string())});
@@ -34,12 +35,12 @@ TEST(ThreadText, WhatIsLeftOutChangesInSteps) {
 }
 
 TEST(ThreadText, AChangedMessageIsThereAgainWhenItWasChanged) {
-  std::vector<content::RecordPartPtr> shown{message("a", "2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"),
-                                            message("b", "2026-01-02T00:00:00Z"),
-                                            message("c", "2026-01-04T00:00:00Z", "2026-01-04T00:00:00.500Z")};
+  std::vector<content::RecordPartPtr> shown{message_part("a", "2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"),
+                                            message_part("b", "2026-01-02T00:00:00Z"),
+                                            message_part("c", "2026-01-04T00:00:00Z", "2026-01-04T00:00:00.500Z")};
   EXPECT_EQ(ids_in(messages_ndjson(shown)), (std::vector<std::string>{"a", "b", "a", "c"}));
   const std::string before = messages_ndjson(shown);
-  shown.push_back(message("d", "2026-01-05T00:00:00Z"));
+  shown.push_back(message_part("d", "2026-01-05T00:00:00Z"));
   EXPECT_TRUE(messages_ndjson(shown).starts_with(before));
 }
 
