@@ -59,6 +59,8 @@ class CommandRegistry {
 
 /// mount, run, umount, serve.
 void add_mounting_commands(CommandRegistry& registry);
+/// status, diff, log, blame, commit, discard, restore, revert, update, merge, branches.
+void add_work_tree_commands(CommandRegistry& registry);
 /// agent, thread, post, mail, sendmail, space, inbox, search.
 void add_conversation_commands(CommandRegistry& registry);
 /// login, logout, whoami.
