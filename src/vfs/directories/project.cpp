@@ -256,7 +256,7 @@ Attempt<ShownText> ProjectDirectory::state(const OperationPtr& op) {
 }
 
 Attempt<LookupResult> ProjectDirectory::state_file(const OperationPtr& op) {
-  PLAYFS_ATTEMPT(const ShownText text, state(op));
+  PLAYFS_ATTEMPT(ShownText text, state(op));
   return request_file_showing(
       op, "state.json", [&] { return text; },
       {[this](const OperationPtr& request, std::string written) { return stage_state(request, std::move(written)); }});
