@@ -87,7 +87,7 @@ void LoneWorkTree::commit(CommitRequest request, CancelToken cancel, Reply<Commi
 void LoneWorkTree::discard(std::string path, bool dry_run, Reply<std::uint32_t> done) {
   run<std::uint32_t>(Counted::discard,
                      as_attempt([tree = tree_, path = std::move(path), dry_run](const OperationPtr& op) {
-                       return tree->discard(op, path, dry_run);
+                       return tree->discard(op, {path}, dry_run);
                      }),
                      std::move(done));
 }

@@ -446,7 +446,7 @@ Async<std::uint32_t> discard_in(Mount& mount, OperationPtr op, NodeId id, Discar
   PLAYFS_AWAIT(const auto tree, repeat([&] { return node->work_tree(op); }));
   auto path = request.path ? std::move(request.path) : node->path_in_work();
   if (!path) co_return fail(ErrorCode::not_found, "the file was deleted");
-  auto discarded = tree->discard(op, std::move(*path), request.dry_run);
+  auto discarded = tree->discard(op, {std::move(*path)}, request.dry_run);
   co_return co_await discarded;
 }
 

@@ -1,5 +1,10 @@
 #include "vfs/control/work_request.h"
 
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
 #include "model/path.h"
 #include "vfs/control/control_text.h"
 #include "wire/json.h"
@@ -13,12 +18,32 @@ bool flag(const JsonObject& body, const char* name, bool otherwise) {
   return value && value->boolean() ? *value->boolean() : otherwise;
 }
 
-Status check_flags(const JsonObject& body) {
+Status check_types(const JsonObject& body) {
   for (const char* name : {"wait", "resolved", "dry_run", "cancel", "update"})
     if (const Json* value = body.find(name); value && !value->boolean())
       return fail(ErrorCode::invalid_argument, std::string("\"") + name + "\" must be true or false");
+  for (const char* name : {"message", "agent", "again"})
+    if (const Json* value = body.find(name); value && !value->string())
+      return fail(ErrorCode::invalid_argument, std::string("\"") + name + "\" must be a text");
   if (const Json* merge = body.find("merge"); merge && !merge->boolean() && !merge->string())
     return fail(ErrorCode::invalid_argument, "\"merge\" must be true, false or a revision");
+  return {};
+}
+
+/// What a request does besides a commit: nobody who also gives a message, or asks for a dry run, means that.
+Status check_alone(const JsonObject& body, WorkRequest::Kind kind) {
+  std::vector<std::string_view> own;
+  switch (kind) {
+    case WorkRequest::Kind::commit: return {};
+    case WorkRequest::Kind::cancel: own = {"cancel"}; break;
+    case WorkRequest::Kind::update: own = {"update"}; break;
+    case WorkRequest::Kind::merge: own = {"merge"}; break;
+    case WorkRequest::Kind::discard: own = {"discard", "dry_run"}; break;
+  }
+  for (const auto& [name, value] : body)
+    if (std::find(own.begin(), own.end(), name) == own.end())
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("\"{}\" does not go with \"{}\": nothing was done", name, own[0]));
   return {};
 }
 
@@ -58,7 +83,7 @@ const Form& work_request_form() {
                   "false: publish a branch instead of merging with what others have published; or a revision: "
                   "merge it into the work tree, and publish nothing"},
                  {"resolved", "true: treat all conflicts as resolved"},
-                 {"dry_run", "true: say what the commit would cost, or how many paths would be discarded; do nothing"},
+                 {"dry_run", "true: say what the commit would cost, or how much \"discard\" would drop; do nothing"},
                  {"cancel", "true: cancel commits that have not been sent; their changes are staged again"},
                  {"update", "true: bring in what others have published; publish nothing"},
                  {"discard",
@@ -75,7 +100,8 @@ Result<WorkRequest> parse_work_request(const std::string& text) {
   WorkRequest wanted;
   JsonObject body;
   if (fields) {
-    PLAYFS_CHECK(check_flags(*fields));
+    if (fields->had_duplicate_names) return fail(ErrorCode::invalid_argument, "a field is there twice");
+    PLAYFS_CHECK(check_types(*fields));
     const auto kinds = kinds_in(*fields);
     if (kinds.size() > 1)
       return fail(ErrorCode::invalid_argument, "one request does one of cancel, update, merge and discard");
@@ -88,6 +114,7 @@ Result<WorkRequest> parse_work_request(const std::string& text) {
   } else {
     body = *fields;
     PLAYFS_CHECK(check_fields(body, work_request_form()));
+    PLAYFS_CHECK(check_alone(body, wanted.kind));
   }
   CommitRequest& commit = wanted.commit;
   commit.message = text_field(body, "message");

@@ -68,9 +68,9 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
   status.name = head.project.name;
   status.head = head.shown.value_or(head.project.latest_revision);
   if (head.refused) status.head_refused = *head.refused;
-  // Older than following allows, including a response under way.
+  // Nothing vouches for it, and it is older than following allows, including a response under way.
   const auto age = mount.clock().steady() - head.fetched_at;
-  if (age > 2 * mount.options().refresh + content::Patience::kLongest)
+  if (age > 2 * mount.options().refresh + content::Patience::kLongest && !mount.site().is_current(project))
     status.head_age = std::chrono::duration_cast<std::chrono::seconds>(age);
   status.base = status.head;
   status.health = mount.site().client().health();
@@ -303,7 +303,7 @@ Async<RequestAnswer> ProjectDirectory::commit(OperationPtr op, std::string text)
     co_return RequestAnswer{update_document("merged", merged)};
   }
   if (wanted.kind == WorkRequest::Kind::discard) {
-    PLAYFS_AWAIT(const std::uint32_t count, discard(op, tree, wanted));
+    PLAYFS_AWAIT(const std::uint32_t count, tree->discard(op, wanted.paths, wanted.commit.dry_run));
     co_return RequestAnswer{discard_document(count, wanted.commit.dry_run)};
   }
   wanted.commit.journalled = [draft = (*op->held<RequestTextPtr>(kRequestText))->draft()] { draft->end(); };
@@ -311,25 +311,6 @@ Async<RequestAnswer> ProjectDirectory::commit(OperationPtr op, std::string text)
   std::string lasting = tree->document(result);
   if (lasting.empty()) co_return RequestAnswer{commit_document(result), false};
   co_return RequestAnswer{std::move(lasting)};
-}
-
-Async<std::uint32_t> ProjectDirectory::discard(OperationPtr op, std::shared_ptr<WorkTree> tree, WorkRequest wanted) {
-  std::uint32_t planned = 0, discarded = 0;
-  // Check all of them before changing anything.
-  for (const std::string& path : wanted.paths) {
-    PLAYFS_AWAIT(const std::uint32_t count, tree->discard(op, path, true));
-    planned += count;
-  }
-  if (wanted.commit.dry_run) co_return planned;
-  for (const std::string& path : wanted.paths) {
-    auto discarding = tree->discard(op, path, false);
-    auto count = co_await discarding;
-    // A path below one that was named earlier is as published already, and may no longer exist.
-    if (!count && count.error().code == ErrorCode::not_found && discarded > 0) continue;
-    if (!count) co_return fail(std::move(count).error());
-    discarded += *count;
-  }
-  co_return discarded;
 }
 
 }  // namespace playfs::vfs

@@ -5,7 +5,6 @@
 
 #include "model/ids.h"
 #include "vfs/control/control_text.h"
-#include "vfs/control/work_request.h"
 #include "vfs/directories/virtual_directory.h"
 #include "vfs/projects_in_use.h"
 
@@ -37,7 +36,6 @@ class ProjectDirectory final : public VirtualDirectory, public HeadView {
   Async<RequestAnswer> stage_state(OperationPtr op, std::string text);
   Attempt<LookupResult> commit_file(const OperationPtr& op);
   Async<RequestAnswer> commit(OperationPtr op, std::string text);
-  Async<std::uint32_t> discard(OperationPtr op, std::shared_ptr<WorkTree> tree, WorkRequest wanted);
 
   const ProjectId project_;
 };

@@ -8,6 +8,7 @@
 #include "vfs/ino.h"
 #include "vfs/mount.h"
 #include "vfs/published/history.h"
+#include "wire/json.h"
 
 namespace playfs::vfs {
 namespace {
@@ -54,6 +55,19 @@ std::string parents_text(const Revision& revision) {
   return text;
 }
 
+/// The paths of entries that are not shown, as a JSON array; its last one is "" if there are more.
+std::string refused_text(const Manifest& manifest) {
+  constexpr std::size_t kMost = 48 << 10;  // of the 64 KiB that an attribute may have
+  Json::Array paths;
+  std::size_t size = 0;
+  for (const RefusedEntry& each : manifest.refused) {
+    size += 6 * each.path.size() + 3;  // escaped
+    paths.emplace_back(size > kMost ? std::string() : each.path);
+    if (size > kMost) break;
+  }
+  return wire::to_text(Json(std::move(paths)));
+}
+
 }  // namespace
 
 std::optional<std::string> published_xattr(const RevisionTree& revision, const ProjectId& project,
@@ -68,6 +82,7 @@ std::optional<std::string> published_xattr(const RevisionTree& revision, const P
     if (name == "more_parents")
       return std::to_string(revision.revision.parents.size() - shown_parents(revision.revision).size());
   }
+  if (!entry && name == "refused") return refused_text(revision.tree.manifest());
   if (!entry) return std::nullopt;
   if (name == "hash" && !entry->hash_claim.empty()) return entry->hash_claim;
   if (name == "chunks") return std::to_string(entry->chunks.size());

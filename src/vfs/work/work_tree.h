@@ -50,7 +50,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   Async<CommitResult> commit(OperationPtr op, CommitRequest request);
   /// What can refuse a commit before its message is known: missing permission, conflicts.
   [[nodiscard]] Attempt<void> check_may_commit(const OperationPtr& op);
-  Async<std::uint32_t> discard(OperationPtr op, std::string path, bool dry_run);
+  /// At and below the paths, all of them or, if one cannot be, none. Returns the number of paths that are dropped.
+  Async<std::uint32_t> discard(OperationPtr op, std::vector<std::string> paths, bool dry_run);
   Async<UpdateResult> update(OperationPtr op);
   Async<UpdateResult> merge(OperationPtr op, RevisionId revision);
   Async<Cancelled> cancel(OperationPtr op);
@@ -88,6 +89,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Status describe(ProjectStatus& status);
   /// The staged changes and the base they apply to, as one consistent pair.
   [[nodiscard]] Result<std::vector<stage::Change>> staged(RevisionTreePtr& base) const;
+  [[nodiscard]] Result<std::uint32_t> discard_all(const std::vector<std::string>& paths, bool dry_run);
   [[nodiscard]] Result<std::uint32_t> discard_now(const std::string& path, bool dry_run);
   /// Judges by the root's mode bits, as the kernel would judge a write there.
   [[nodiscard]] Status check_may_write(const Caller& caller) const;

@@ -1,6 +1,8 @@
 // What programs do with the staged changes: commit them, discard them, cancel what is under way.
 #include <set>
 
+#include <fmt/format.h>
+
 #include "model/path.h"
 #include "publish/conflicts.h"
 #include "vfs/attempt_fetches.h"
@@ -90,15 +92,39 @@ Attempt<void> WorkTree::check_may_commit(const OperationPtr& op) {
   return {};
 }
 
-Async<std::uint32_t> WorkTree::discard(OperationPtr op, std::string path, bool dry_run) {
+Async<std::uint32_t> WorkTree::discard(OperationPtr op, std::vector<std::string> paths, bool dry_run) {
   PLAYFS_CO_CHECK(check_may_write(op->caller));
   std::uint32_t count = 0;
-  PLAYFS_AWAIT_CHECK(on_disk(mount_, [self = shared_from_this(), &path, dry_run, &count]() -> Status {
-    PLAYFS_TRY(count, self->discard_now(path, dry_run));
+  PLAYFS_AWAIT_CHECK(on_disk(mount_, [self = shared_from_this(), &paths, dry_run, &count]() -> Status {
+    PLAYFS_TRY(count, self->discard_all(paths, dry_run));
     return {};
   }));
   if (!dry_run) PLAYFS_AWAIT_CHECK(tell(op, "the staged changes were discarded"));
   co_return count;
+}
+
+Result<std::uint32_t> WorkTree::discard_all(const std::vector<std::string>& paths, bool dry_run) {
+  std::uint32_t planned = 0, discarded = 0;
+  // Check all of them before changing anything.
+  if (dry_run || paths.size() > 1) {
+    for (const std::string& path : paths) {
+      PLAYFS_TRY(const std::uint32_t count, discard_now(path, true));
+      planned += count;
+    }
+  }
+  if (dry_run) return planned;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    auto count = discard_now(paths[i], false);
+    // A path below one that was named earlier is as published already, and may no longer exist.
+    if (!count && count.error().code == ErrorCode::not_found && i > 0) continue;
+    if (!count) {
+      Error error = count.error();
+      if (i > 0) error.message += fmt::format("; the {} paths before it are already discarded", i);
+      return fail(std::move(error));
+    }
+    discarded += *count;
+  }
+  return discarded;
 }
 
 Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_run) {
