@@ -32,13 +32,23 @@ std::string project_attribute(const std::string& path) {
   return size > 0 ? std::string(value.data(), static_cast<std::size_t>(size)) : std::string();
 }
 
+/// The path in the work tree; nullopt elsewhere, and in playfs's own folder below the root of a clone or of a mount of
+/// one project.
+std::optional<std::string> path_in(const MountedPlace& place) {
+  if (!runtime::is_within(place.path, place.work)) return std::nullopt;
+  if (runtime::is_within(place.path, join(place.work, kMarkFolder))) return std::nullopt;
+  return below(place.path, place.work);
+}
+
 void find_project(MountedPlace& place, const runtime::MountEntry& mount) {
   std::string inside = below(place.path, place.mount_point);
   if (mount.root != "/") inside = join(below(mount.root, "/"), inside);
   constexpr std::string_view projects = "projects/";
   if (mount.root == "/" && inside.starts_with(projects)) {
     auto slash = std::min(inside.find('/', projects.size()), inside.size());
-    place.project = inside.substr(projects.size(), slash - projects.size());
+    const std::string id = inside.substr(projects.size(), slash - projects.size());
+    if (id == "by-name" || id == "new") return;  // in a mount that answers, names lead to ids
+    place.project = id;
     place.project_directory = join(place.mount_point, inside.substr(0, slash));
     place.work = place.project_directory + "/work";
   } else if (auto project = project_attribute(place.mount_point); !project.empty()) {
@@ -46,7 +56,7 @@ void find_project(MountedPlace& place, const runtime::MountEntry& mount) {
     place.project_directory = join(place.mount_point, ".playfs/project");
     place.work = place.mount_point;
   }
-  if (!place.work.empty() && runtime::is_within(place.path, place.work)) place.in_work = below(place.path, place.work);
+  if (!place.work.empty()) place.in_work = path_in(place);
 }
 
 Result<std::optional<MountedPlace>> find_in_clone(const std::string& path) {
@@ -60,8 +70,7 @@ Result<std::optional<MountedPlace>> find_in_clone(const std::string& path) {
   place.mount_point = place.work = found->root;
   place.source = found->origin.site;
   place.project = found->origin.project.text();
-  const std::string within = below(place.path, place.work);
-  if (!runtime::is_within(place.path, join(place.work, kMarkFolder))) place.in_work = within;
+  place.in_work = path_in(place);
   place.clone = std::move(found->origin);
   return std::optional(std::move(place));
 }

@@ -14,7 +14,10 @@
 
 #include <fmt/format.h>
 
+#include "app/tree_origin.h"
 #include "base/fd.h"
+#include "model/path.h"
+#include "wire/json.h"
 
 namespace playfs::app {
 
@@ -22,6 +25,7 @@ namespace {
 
 constexpr std::size_t kLargestFile = 256 << 20;
 constexpr std::size_t kReadAtOnce = 1 << 20;
+constexpr std::size_t kLargestAttribute = 64 << 10;
 
 /// ELOOP: a link where something else was asked for.
 bool is_nothing_there(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
@@ -87,15 +91,28 @@ struct CloseDirectory {
 }  // namespace
 
 Result<std::optional<FileEntry>> MountedTree::entry_at(const std::string& path) const {
-  if (root_.empty()) return std::optional<FileEntry>();
+  if (root_.empty() || is_at_or_below(path, kMarkFolder)) return std::optional<FileEntry>();
   const Place place = place_of(path);
   PLAYFS_TRY(auto directory, open_directory(root_, place.directory));
   if (!directory) return std::optional<FileEntry>();
   return entry_in(directory->get(), place.name, root_ + "/" + path);
 }
 
+Result<std::vector<std::string>> MountedTree::refused() const {
+  std::vector<std::string> paths;
+  if (root_.empty()) return paths;
+  std::string value(kLargestAttribute, '\0');
+  const ssize_t size = getxattr(root_.c_str(), "user.playfs.refused", value.data(), value.size());
+  if (size < 0 && (errno == ENODATA || errno == ENOTSUP || errno == ENOENT)) return paths;  // a plain directory
+  if (size < 0) return fail(error_from_errno(errno, "read the attributes of " + root_));
+  PLAYFS_TRY(const Json list, wire::parse_json(std::string_view(value).substr(0, static_cast<std::size_t>(size))));
+  if (list.array())
+    for (const Json& each : *list.array()) paths.push_back(each.string() ? *each.string() : std::string());
+  return paths;
+}
+
 Result<std::optional<std::string>> MountedTree::read(const std::string& path) const {
-  if (root_.empty()) return std::optional<std::string>();
+  if (root_.empty() || is_at_or_below(path, kMarkFolder)) return std::optional<std::string>();
   const Place place = place_of(path);
   PLAYFS_TRY(auto directory, open_directory(root_, place.directory));
   if (!directory) return std::optional<std::string>();
@@ -147,6 +164,7 @@ Result<Manifest> MountedTree::list(const std::string& top) const {
       const std::string name = item->d_name;
       if (name == "." || name == "..") continue;
       std::string path = below.empty() ? name : below + "/" + name;
+      if (path == kMarkFolder) continue;
       PLAYFS_TRY(auto entry, entry_in(dirfd(directory.get()), name, root_ + "/" + path));
       if (entry) tree.files.emplace(std::move(path), *std::move(entry));
       else if (item->d_type == DT_DIR || item->d_type == DT_UNKNOWN) left.push_back(std::move(path));

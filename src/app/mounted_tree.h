@@ -2,7 +2,7 @@
 // commands.
 //
 // A stranger may have chosen the tree's names and links, so no link is followed: `keys/id` is no file of a tree whose
-// `keys` is a link, wherever that leads.
+// `keys` is a link, wherever that leads. Nor is anything of playfs's own folder in a clone.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,7 @@ class MountedTree final : public ReadableTree {
 
   [[nodiscard]] Result<Manifest> list(const std::string& top) const override;
   [[nodiscard]] Result<std::optional<FileEntry>> entry_at(const std::string& path) const override;
+  [[nodiscard]] Result<std::vector<std::string>> refused() const override;
   [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path) const override;
 
  private:

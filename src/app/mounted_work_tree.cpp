@@ -129,7 +129,13 @@ bool MountedWorkTree::has_revision(const std::string& id) {
 }
 
 Result<std::unique_ptr<ReadableTree>> MountedWorkTree::tree(const std::string& revision) {
-  const std::string root = revision.empty() ? "" : place().project_directory + "/revisions/" + revision;
+  if (revision.empty()) return std::unique_ptr<ReadableTree>(std::make_unique<MountedTree>(""));
+  // Ids of parents are strangers': one with slashes in it would lead out of the mount.
+  if (auto why = why_not_a_component(revision))
+    return fail(ErrorCode::refused_input, "the revision id '" + revision + "' cannot be used: " + *why);
+  const std::string root = place().project_directory + "/revisions/" + revision;
+  struct stat ignored {};
+  if (stat(root.c_str(), &ignored) != 0) return fail(error_from_errno(errno, "open revision " + revision));
   return std::unique_ptr<ReadableTree>(std::make_unique<MountedTree>(root));
 }
 

@@ -46,6 +46,13 @@ Result<FileEntry> PublishedTree::described(const std::string& path, const FileEn
   return shown;
 }
 
+Result<std::vector<std::string>> PublishedTree::refused() const {
+  std::vector<std::string> paths;
+  if (revision_)
+    for (const RefusedEntry& each : revision_->tree.manifest().refused) paths.push_back(each.path);
+  return paths;
+}
+
 Result<std::optional<std::string>> PublishedTree::read(const std::string& path) const {
   const FileEntry* entry = revision_ ? revision_->tree.file_at(path) : nullptr;
   if (!entry) return std::optional<std::string>();

@@ -20,6 +20,7 @@ class PublishedTree final : public ReadableTree {
 
   [[nodiscard]] Result<Manifest> list(const std::string& top) const override;
   [[nodiscard]] Result<std::optional<FileEntry>> entry_at(const std::string& path) const override;
+  [[nodiscard]] Result<std::vector<std::string>> refused() const override;
   [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path) const override;
 
  private:

@@ -1,7 +1,5 @@
 #include "app/renames.h"
 
-#include <functional>
-
 #include "compare/trees.h"
 
 namespace playfs::app {
@@ -40,10 +38,11 @@ Result<std::optional<std::string>> old_path_of(const std::string& path, const Re
 }
 
 Result<std::optional<std::string>> new_path_of(const std::string& path, const ReadableTree& before,
-                                               const ReadableTree& after) {
+                                               const ReadableTree& after,
+                                               const std::function<bool(const std::string&)>& may_be) {
   std::optional<std::string> found;
   auto may_be_it = [&](const compare::FileChange& change) {
-    return change.kind == compare::ChangeKind::added ||
+    return (change.kind == compare::ChangeKind::added && may_be(change.path)) ||
            (change.kind == compare::ChangeKind::removed && change.path == path);
   };
   PLAYFS_CHECK(find_rename(before, after, may_be_it, [&](const auto& rename) { found = rename.path; }));

@@ -1,6 +1,7 @@
 // Finds one file that moved between two trees, as `git diff` would. Blocking.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -12,8 +13,9 @@ namespace playfs::app {
 /// moved unedited are found.
 Result<std::optional<std::string>> old_path_of(const std::string& path, const ReadableTree& before,
                                                const ReadableTree& after);
-/// The same the other way round.
+/// The same the other way round; only a path that `may_be` accepts.
 Result<std::optional<std::string>> new_path_of(const std::string& path, const ReadableTree& before,
-                                               const ReadableTree& after);
+                                               const ReadableTree& after,
+                                               const std::function<bool(const std::string&)>& may_be);
 
 }  // namespace playfs::app

@@ -64,10 +64,12 @@ Status fill(int directory, const std::string& name, const std::string& content, 
   return {};
 }
 
-/// `make` creates something under the name that it is given, which then replaces `name`.
-Status put(int directory, const std::string& name, const std::function<Status(const std::string&)>& make) {
+/// `make` creates something under the name that it is given, which then replaces `name` if `check` succeeds.
+Status put(int directory, const std::string& name, const std::function<Status(const std::string&)>& make,
+           const std::function<Status()>& check = nullptr) {
   const std::string temporary = temporary_name();
   Status made = make(temporary);
+  if (made && check) made = check();
   if (made && renameat(directory, temporary.c_str(), directory, name.c_str()) != 0)
     made = fail(error_from_errno(errno, "replace"));
   if (!made) static_cast<void>(unlinkat(directory, temporary.c_str(), 0));
@@ -219,18 +221,21 @@ Result<bool> WorkFiles::write(const std::string& path, const std::string& conten
   return !before;
 }
 
-Status WorkFiles::replace(const std::string& path, FileMode mode, const std::string& content) const {
+Status WorkFiles::replace(const std::string& path, FileMode mode, const std::string& content,
+                          const std::function<Status()>& check) const {
   PLAYFS_TRY(const Place place, place_of(path, true));
   const int in = place.directory.get();
   PLAYFS_TRY(const auto before, look(in, place.name));
-  if (before && S_ISDIR(before->st_mode)) return fail(is_directory(path));
-  auto written = put(in, place.name, [&](const std::string& temporary) -> Status {
+  if (before && S_ISDIR(before->st_mode) && unlinkat(in, place.name.c_str(), AT_REMOVEDIR) != 0)
+    return fail(is_directory(path));
+  auto make = [&](const std::string& temporary) -> Status {
     const struct stat* file = before && S_ISREG(before->st_mode) ? &*before : nullptr;
     if (mode != FileMode::symlink) return fill(in, temporary, content, file, mode == FileMode::executable);
     if (symlinkat(content.c_str(), in, temporary.c_str()) == 0) return {};
     return fail(error_from_errno(errno, "create a link"));
-  });
-  if (!written) return fail(written.error().while_doing("write " + path));
+  };
+  if (auto written = put(in, place.name, make, check); !written)
+    return fail(written.error().while_doing("write " + path));
   return {};
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +42,10 @@ class WorkFiles {
   /// Returns whether the file is new.
   [[nodiscard]] Result<bool> write(const std::string& path, const std::string& content,
                                    std::optional<bool> executable) const;
-  /// Puts a file or a link (whose target is `content`) at `path`, in place of the file or link that is there.
-  [[nodiscard]] Status replace(const std::string& path, FileMode mode, const std::string& content) const;
+  /// Puts a file or a link (whose target is `content`) at `path`, in place of the file, link or empty directory that is
+  /// there, if `check` succeeds right before.
+  [[nodiscard]] Status replace(const std::string& path, FileMode mode, const std::string& content,
+                               const std::function<Status()>& check) const;
   /// A file or a link.
   [[nodiscard]] Status remove(const std::string& path) const;
   /// Removes the directories above `path` that are empty.

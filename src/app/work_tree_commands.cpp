@@ -101,7 +101,7 @@ void add_restoring(CommandRegistry& registry) {
                    "\n"
                    "What was changed since is merged line by line. Where that is not possible, nothing\n"
                    "is changed, and the files are named. Of a merge, the changes since its first parent\n"
-                   "are taken back.",
+                   "are taken back. Only files are: the project's state stays.",
                    revert, rv);
   revert_command->add_option("REV", rv->revision, "The revision, as playfs log shows it")->required();
   revert_command->add_option("PATH", rv->path, "A path in the mount (default: the working directory)");

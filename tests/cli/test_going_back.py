@@ -10,7 +10,7 @@ import tempfile
 
 import clones
 import fixture
-from clones import BRANCHED, NOT_FOUND, USAGE
+from clones import BRANCHED, FAILED, NOT_FOUND, USAGE
 
 LINES = ''.join(f'line {number}\n' for number in range(1, 31))
 
@@ -189,6 +189,7 @@ class GoingBack:
         self.write('b/only/copy', 'mine\n')
         refused = self.run_in('restore', 'b', check=False)
         self.assertIn("'b' is a directory now", refused.stderr)
+        self.assertEqual(self.run_in('restore', '--from', 'head', '.playfs', check=False).returncode, USAGE)
         self.assertEqual((self.work / 'b/only/copy').read_text(), 'mine\n')
 
     def test_no_link_leads_restore_outside(self):
@@ -206,6 +207,37 @@ class GoingBack:
         self.run_in('revert', 'head', check=False)
         self.assertEqual((outside / 'file').read_text(), 'private\n')
         self.assertEqual(os.listdir(outside), ['file'])
+
+    def test_restore_of_a_directory_leaves_alone_what_the_base_does_not_have(self):
+        self.write('secret', 'published by mistake\n')
+        self.write('x', 'x\n')
+        one = self.commit('one')
+        (self.work / 'secret').unlink()
+        self.write('.gitignore', 'secret\n')
+        self.commit('two')
+        self.write('secret', 'my only copy\n')
+        self.assertIn('Left 1 file alone', self.run_in('restore', '--from', one, '.').stderr)
+        self.assertEqual((self.work / 'secret').read_text(), 'my only copy\n')
+        self.json('restore', '--from', one, 'secret')
+        self.assertEqual((self.work / 'secret').read_text(), 'published by mistake\n', 'it was named')
+
+    def test_what_is_in_the_way_is_seen_before_anything_changes(self):
+        self.write('a', 'a\n')
+        self.write('d', 'a file\n')
+        one = self.commit('one')
+        (self.work / 'd').unlink()
+        self.write('d/x', 'x\n')
+        self.write('a', 'later\n')
+        self.commit('two')
+        self.write('d/mine', 'mine\n')
+        error = self.json('restore', '--from', one, '.', code=BRANCHED)['error']
+        self.assertIn("'d' is a directory now", error['message'])
+        self.assertEqual(self.staged(), {'d/mine': 'added'})
+        self.assertIn("'d' is a directory now", self.json('revert', 'head', code=BRANCHED)['error']['message'])
+        self.assertEqual(self.staged(), {'d/mine': 'added'})
+        (self.work / 'd/mine').unlink()
+        self.json('revert', 'head')
+        self.assertEqual(((self.work / 'd').read_text(), (self.work / 'a').read_text()), ('a file\n', 'a\n'))
 
     # revert
 
@@ -240,6 +272,64 @@ class GoingBack:
         self.assertEqual((self.work / 'a').read_text(), LINES.replace('line 5\n', 'fifth\n'))
         self.assertEqual((self.work / 'b').read_text(), 'two bees\n')
 
+    def test_revert_touches_no_private_file(self):
+        """One that looks like what a published file became: ignored, or in a clone's own folder."""
+        self.write('.gitignore', '*.bak\n')
+        self.commit('rules')
+        self.write('a', LINES)
+        added = self.commit('added')
+        (self.work / 'a').rename(self.work / 'a.bak')
+        self.commit('gone')
+        self.assertIn('Nothing to revert', self.run_in('revert', added).stderr)
+        self.assertEqual((self.work / 'a.bak').read_text(), LINES)
+        self.write('b', LINES * 300)
+        self.commit('b')
+        self.write('b', LINES * 300 + 'bad\n')
+        edited = self.commit('edited')
+        (self.work / 'b').rename(self.work / 'c')
+        self.assertEqual(self.json('revert', edited)['reverted'], ['c'])
+        self.assertEqual((self.work / 'c').read_text(), LINES * 300)
+        self.commit('c')
+        self.assertEqual(self.read('c'), (LINES * 300).encode())
+
+    def lie(self, parents, **files):
+        """Another client's revision becomes head."""
+        head = self.api.create('revisions', project=self.project, parents=parents, agent='eve', message='lie', state={},
+                               manifest={'tx': os.urandom(16).hex(), 'files': files})['id']
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': head})
+        self.eventually(lambda: self.json('update')['base'] == head, 'head is here')
+        return head
+
+    def test_a_parent_that_cannot_be_had_is_no_empty_tree(self):
+        (self.home / 'outside').mkdir()
+        (self.home / 'outside/key').write_text('private\n')
+        up = os.path.relpath(self.home / 'outside', '/')
+        for parent in ('nosuchparent', '../' * 30 + up, '..'):
+            with self.subTest(parent):
+                head = self.lie([parent], a={'inline': 'a\n'}, b={'inline': 'b\n'})
+                done = self.run_in('revert', head, check=False)
+                self.assertIn(done.returncode, (FAILED, NOT_FOUND), done.stderr)
+                self.assertEqual(sorted(set(os.listdir(self.work)) - {'.playfs'}), ['a', 'b'])
+                self.assertEqual(self.staged(), {})
+
+    def test_what_a_revision_has_but_cannot_be_shown_is_not_taken_for_missing(self):
+        one = self.lie([], a={'c': 'no list'}, b={'inline': 'b\n'})
+        two = self.lie([one], a={'inline': 'a\n'}, b={'inline': 'b\n'})
+        self.assertIn('cannot be shown, in a;', self.json('revert', two, code=BRANCHED)['error']['message'])
+        self.assertIn('Left 1 file alone', self.run_in('restore', '--from', one, '.').stderr)
+        self.assertIn('cannot be shown', self.run_in('restore', '--from', one, 'a', check=False).stderr)
+        self.assertEqual((self.work / 'a').read_text(), 'a\n')
+
+    def test_restore_in_a_merge_says_so(self):
+        self.write('a', 'a\n')
+        one = self.commit('one')
+        self.write('a', 'ours\n')
+        self.commit('two')
+        branch = self.api.create('revisions', project=self.project, parents=[one], agent='bob', message='branch', state={},
+                                 manifest={'tx': os.urandom(16).hex(), 'files': {'a': {'inline': 'theirs\n'}}})['id']
+        self.json('merge', branch, code=BRANCHED)
+        self.assertIn(f'Still merging {branch}', self.run_in('restore', 'a').stderr)
+
     def test_revert_of_the_first_revision_removes_its_files(self):
         self.write('d/a', 'a\n')
         self.write('b', 'b\n')
@@ -259,6 +349,7 @@ class InAMount(GoingBack, fixture.Fixture):
         self.work = self.mount(self.api.origin).directory / 'projects' / self.project / 'work'
 
     run_in, json, staged = clones.Clones.run_in, clones.Clones.json, clones.Clones.staged
+    head, read = clones.Clones.head, clones.Clones.read
 
     def commit(self, message):
         return self.json('commit', '-m', message)['revision']

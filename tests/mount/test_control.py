@@ -204,12 +204,18 @@ class Control(fixture.Fixture):
         self.assertEqual(sorted(os.listdir(work)), ['branch', 'file', 'head'])
         before = len(self.api.all('revisions'))
         for wrong in ({'update': 1}, {'merge': 3}, {'discard': []}, {'discard': '../file'}, {'discard': '/'},
-                      {'update': True, 'discard': '.'}, {'discard': 'file', 'cancel': True}, {'update': True, 'what': 1}):
+                      {'update': True, 'discard': '.'}, {'discard': 'file', 'cancel': True}, {'update': True, 'what': 1},
+                      {'update': True, 'dry_run': True}, {'merge': branch, 'dry_run': True}, {'cancel': True, 'dry_run': True},
+                      {'message': 'm', 'discard': '.'}, {'message': 3}):
             with self.subTest(wrong):
                 self.refused(errno.EINVAL, lambda wrong=wrong: commit.write_text(json.dumps(wrong)))
         self.refused(errno.ENOENT, lambda: commit.write_text('{"discard": ["branch", "nowhere"]}'))
         self.assertEqual(sorted(os.listdir(work)), ['branch', 'file', 'head'], 'nothing was discarded')
         self.assertEqual(len(self.api.all('revisions')), before, 'nothing was published')
+        many = [f'many{number}' for number in range(150)]
+        for name in many:
+            (work / name).write_text(name)
+        self.assertEqual(ask(discard=many)['discarded'], len(many), 'in one go')
 
     def test_a_sync_does_not_vouch_for_half_a_document(self):
         state = self.project() / 'state.json'

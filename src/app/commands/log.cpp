@@ -51,6 +51,7 @@ Status print(CommandContext& context, History& history, PathHistory* path_histor
   for (std::uint64_t count = 0; arguments.limit == 0 || count < arguments.limit;) {
     if (!context.io.out) return {};  // the reader is gone
     PLAYFS_TRY(auto shown, history.next());
+    if (!shown && count == 0 && path_history) context.out.note("Nothing that was published has changed it.");
     if (!shown) return {};
     const Revision* revision = &shown->revision;
     std::vector<RevisionId> parents = revision->parents;

@@ -1,12 +1,11 @@
 // playfs restore: gives files of the work tree what they have in a revision. New files stay.
-#include <map>
 #include <memory>
 #include <set>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
 #include "app/path_in_work.h"
-#include "app/work_files.h"
+#include "app/work_edits.h"
 #include "app/work_tree_access.h"
 
 namespace playfs::app {
@@ -14,61 +13,83 @@ namespace playfs::app {
 namespace {
 
 struct RestorePlan {
-  std::map<std::string, FileEntry> put;
-  std::set<std::string> remove;
-  std::size_t kept = 0;  ///< files that neither the revision nor the base has: this may be the only copy
+  WorkEdits edits;
+  /// Files that the base does not have, staged or ignored, unless they were named themselves: these may be the only
+  /// copies. Also those that the revision may have in entries that cannot be shown.
+  std::size_t kept = 0;
+};
+
+struct Trees {
+  const ReadableTree& source;
+  const ReadableTree& base;
+  const ReadableTree& work;
+  std::vector<std::string> hidden;  ///< in the source
 };
 
 /// Adds what has to change at and below `path`.
-Status plan(RestorePlan& plan, const std::string& path, const ReadableTree& source, const ReadableTree& base,
-            const ReadableTree& work) {
-  PLAYFS_TRY(const Manifest wanted, source.list(path));
-  PLAYFS_TRY(const Manifest present, work.list(path));
+Status plan(RestorePlan& plan, const std::string& path, const Trees& trees) {
+  PLAYFS_TRY(const Manifest wanted, trees.source.list(path));
+  PLAYFS_TRY(const Manifest present, trees.work.list(path));
+  if (wanted.files.empty() && may_be_hidden(trees.hidden, path) && !path.empty())
+    return fail(ErrorCode::refused_input, "what the revision has at '" + path + "' cannot be shown", "playfs status");
   if (wanted.files.empty() && present.files.empty())
     return fail(ErrorCode::not_found, "neither the revision nor the work tree has '" + path + "'", "playfs log PATH");
   for (const auto& [file, entry] : wanted.files) {
     if (const FileEntry* here = present.file_at(file)) {
-      PLAYFS_TRY(const bool same, have_the_same(file, source, entry, work, *here));
+      PLAYFS_TRY(const bool same, have_the_same(file, trees.source, entry, trees.work, *here));
       if (same) continue;
-    } else if (auto below = present.files.lower_bound(file + "/");
-               below != present.files.end() && is_at_or_below(below->first, file)) {
-      return fail(ErrorCode::is_a_directory, "'" + file + "' is a directory now", "move it away first");
+      PLAYFS_TRY(const auto published, trees.base.entry_at(file));
+      if (!published && file != path) {
+        ++plan.kept;
+        continue;
+      }
     }
-    plan.put.emplace(file, entry);
+    PLAYFS_TRY(FileStateNow now, state_at(trees.work, file));
+    plan.edits.put(file, entry.mode, file, now);
   }
   for (const auto& [file, entry] : present.files) {
     if (wanted.file_at(file)) continue;
-    PLAYFS_TRY(const auto published, base.entry_at(file));
-    if (published) plan.remove.insert(file);
-    else ++plan.kept;
-  }
-  return {};
-}
-
-Status carry_out(const RestorePlan& plan, const ReadableTree& source, const std::string& work) {
-  PLAYFS_TRY(const WorkFiles files, WorkFiles::open(work));
-  for (const std::string& path : plan.remove) {
-    PLAYFS_CHECK(files.remove(path));
-    PLAYFS_CHECK(files.remove_empty_directories_above(path));
-  }
-  for (const auto& [path, entry] : plan.put) {
-    PLAYFS_TRY(const auto content, source.content(path, &entry));
-    if (!content) return fail(ErrorCode::not_found, "the revision has lost '" + path + "'");
-    PLAYFS_CHECK(files.replace(path, entry.mode, *content));
+    PLAYFS_TRY(const auto published, trees.base.entry_at(file));
+    if (!published || may_be_hidden(trees.hidden, file)) {
+      ++plan.kept;
+      continue;
+    }
+    PLAYFS_TRY(FileStateNow now, state_at(trees.work, file));
+    plan.edits.remove(file, now);
   }
   return {};
 }
 
 /// From the base, files become what they were before they were staged.
-Status unstage(const RestorePlan& plan, WorkTreeAccess& tree) {
-  for (const auto& [path, entry] : plan.put) {
-    PLAYFS_TRY(const auto count, tree.discard(path, false));
-    static_cast<void>(count);
+Status unstage(const WorkEdits& edits, WorkTreeAccess& tree) {
+  const auto paths = edits.put_paths();
+  PLAYFS_CHECK(edits.check_ways());
+  for (const bool dry_run : {true, false}) {
+    for (const std::string& path : paths) {
+      auto count = tree.discard(path, dry_run);
+      if (!count) return fail(std::move(count).error());
+    }
   }
   return {};
 }
 
 std::string files(std::size_t count) { return std::to_string(count) + (count == 1 ? " file" : " files"); }
+
+void tell(Output& out, const JsonObject& status, const RestorePlan& planned, const RevisionId& revision) {
+  const std::size_t changed = planned.edits.size();
+  if (changed == 0) out.note("Nothing to restore: it is all as in " + safe(revision.text()) + ".");
+  else out.note("Restored " + files(changed) + " from " + safe(revision.text()) + ".");
+  if (planned.kept > 0)
+    out.note("Left " + files(planned.kept) + " alone that " + (planned.kept == 1 ? "is" : "are") +
+             " not published, or cannot be compared. playfs restore NAME replaces a single one.");
+  const Json::Array* merging = array_of(status, "merging");
+  if (!merging || changed == 0) return;
+  for (const Json& each : *merging)
+    if (each.string())
+      out.note("Still merging " + safe(*each.string()) +
+               ": the next commit merges it without what was restored. To abandon the merge: playfs discard, at the "
+               "work tree's root.");
+}
 
 }  // namespace
 
@@ -86,22 +107,19 @@ Result<ExitCode> restore(CommandContext& context, const RestoreArguments& argume
   const std::string base_id = text_of(status, "base");
   PLAYFS_TRY(const auto source, tree->tree(revision.text()));
   PLAYFS_TRY(const auto base, tree->tree(base_id));
+  PLAYFS_TRY(auto hidden, source->refused());
   const auto work = tree->work();
-  RestorePlan planned;
-  for (const PathInWork& at : targets) PLAYFS_CHECK(plan(planned, at.path, *source, *base, *work));
+  RestorePlan planned{WorkEdits(tree->place().work, *work, *source)};
+  const Trees trees{*source, *base, *work, std::move(hidden)};
+  for (const PathInWork& at : targets) PLAYFS_CHECK(plan(planned, at.path, trees));
 
-  if (revision.text() == base_id) PLAYFS_CHECK(unstage(planned, *tree));
-  else PLAYFS_CHECK(carry_out(planned, *source, tree->place().work));
+  if (revision.text() == base_id) PLAYFS_CHECK(unstage(planned.edits, *tree));
+  else PLAYFS_CHECK(planned.edits.carry_out());
 
-  const std::size_t changed = planned.put.size() + planned.remove.size();
-  if (changed == 0) context.out.note("Nothing to restore: it is all as in " + safe(revision.text()) + ".");
-  else context.out.note("Restored " + files(changed) + " from " + safe(revision.text()) + ".");
-  if (planned.kept > 0)
-    context.out.note("Left " + files(planned.kept) + " alone that " + (planned.kept == 1 ? "is" : "are") +
-                     " not published. To delete what is staged: playfs discard");
+  tell(context.out, status, planned, revision);
   Json::Array restored, removed;
-  for (const auto& [path, entry] : planned.put) restored.emplace_back(path);
-  for (const std::string& path : planned.remove) removed.emplace_back(path);
+  for (const std::string& path : planned.edits.put_paths()) restored.emplace_back(path);
+  for (const std::string& path : planned.edits.removed_paths()) removed.emplace_back(path);
   context.out.document(JsonObject{{"project", tree->place().project},
                                   {"revision", revision.text()},
                                   {"restored", std::move(restored)},

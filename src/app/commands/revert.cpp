@@ -1,5 +1,4 @@
 // playfs revert: takes the changes of a published revision back, in the work tree, for the next commit to publish.
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -7,7 +6,7 @@
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
 #include "app/renames.h"
-#include "app/work_files.h"
+#include "app/work_edits.h"
 #include "app/work_tree_access.h"
 #include "base/shell.h"
 #include "compare/trees.h"
@@ -17,82 +16,72 @@ namespace playfs::app {
 
 namespace {
 
-/// What a file becomes; `text`: merged, otherwise that of `path` before the revision.
-struct Reverted {
-  FileMode mode = FileMode::regular;
-  std::optional<std::string> text;
-  std::string path;
-};
-
-struct RevertPlan {
-  std::map<std::string, Reverted> put;  ///< by the path in the work tree
-  std::set<std::string> remove;
-  std::vector<std::string> conflicts;
-  std::size_t merged_bytes = 0;
-};
-
 using Content = std::optional<std::string>;
 
+/// What a revision changed, and what the work tree has now.
 struct Sides {
   const ReadableTree& before;  ///< the revision's parent
   const ReadableTree& after;   ///< the revision
   const ReadableTree& work;
+  std::set<std::string> ours;       ///< paths that are published or staged: anything else is none of the project's
+  std::vector<std::string> hidden;  ///< in one of the revisions
+};
+
+struct RevertPlan {
+  WorkEdits edits;
+  std::vector<std::string> conflicts = {};
+  std::size_t merged_bytes = 0;
 };
 
 bool can_be_merged(const std::string& text) {
   return text.size() <= kMaxMergedText && count_lines(text) <= kMaxMergedLines && text.find('\0') == std::string::npos;
 }
 
-Status plan_file(RevertPlan& plan, const Sides& sides, const compare::FileChange& change) {
-  std::string path = change.path;
-  PLAYFS_TRY(auto entry, sides.work.entry_at(path));
-  if (!entry && change.after) {
-    PLAYFS_TRY(auto moved_to, new_path_of(path, sides.after, sides.work));
-    path = std::move(moved_to).value_or(path);
-    PLAYFS_TRY(entry, sides.work.entry_at(path));
-  }
-  PLAYFS_TRY(const Content before, sides.before.content(change.path, change.before));
-  PLAYFS_TRY(const Content after, sides.after.content(change.path, change.after));
-  PLAYFS_TRY(const Content here, sides.work.content(path, entry ? &*entry : nullptr));
-  auto is = [&](const FileEntry* other, const Content& content) {
-    return other ? entry && entry->mode == other->mode && here == content : !entry;
-  };
-  if (is(change.before, before)) return {};  // it is as it was before
-  if (is(change.after, after)) {
-    if (change.before) plan.put.emplace(path, Reverted{change.before->mode, std::nullopt, change.path});
-    else plan.remove.insert(path);
-    return {};
-  }
-  const bool are_files = entry && change.before && change.after && entry->mode != FileMode::symlink &&
-                         change.before->mode != FileMode::symlink && change.after->mode != FileMode::symlink;
-  if (are_files && before && after && here && can_be_merged(*before) && can_be_merged(*after) && can_be_merged(*here)) {
-    PLAYFS_TRY(MergedText merged, merge_text(*after, *here, *before));
-    plan.merged_bytes += merged.text.size();
-    if (!merged.conflicts && plan.merged_bytes <= kMostMergedText) {
-      const FileMode mode = entry->mode == change.after->mode ? change.before->mode : entry->mode;
-      plan.put.emplace(path, Reverted{mode, std::move(merged.text), change.path});
-      return {};
-    }
-  }
-  plan.conflicts.push_back(path);
-  return {};
+bool is_file(const FileEntry* entry) { return entry && entry->mode != FileMode::symlink; }
+
+/// The file as it is now without the change; nullopt if that cannot be told.
+Result<std::optional<std::string>> merged(RevertPlan& plan, const Content& before, const Content& after,
+                                          const Content& here) {
+  if (!before || !after || !here || !can_be_merged(*before) || !can_be_merged(*after) || !can_be_merged(*here))
+    return std::optional<std::string>();
+  PLAYFS_TRY(MergedText text, merge_text(*after, *here, *before));
+  plan.merged_bytes += text.text.size();
+  if (text.conflicts || plan.merged_bytes > kMostMergedText) return std::optional<std::string>();
+  return std::optional(std::move(text.text));
 }
 
-Status carry_out(const RevertPlan& plan, const ReadableTree& before, const std::string& work) {
-  PLAYFS_TRY(const WorkFiles files, WorkFiles::open(work));
-  for (const std::string& path : plan.remove) {
-    PLAYFS_CHECK(files.remove(path));
-    PLAYFS_CHECK(files.remove_empty_directories_above(path));
+/// Where the work tree has the file that the revision changed at this path.
+Result<std::string> path_now(const Sides& sides, const compare::FileChange& change) {
+  PLAYFS_TRY(const auto entry, sides.work.entry_at(change.path));
+  if (entry || !change.after) return change.path;
+  auto is_ours = [&](const std::string& path) { return sides.ours.contains(path); };
+  PLAYFS_TRY(auto moved_to, new_path_of(change.path, sides.after, sides.work, is_ours));
+  return std::move(moved_to).value_or(change.path);
+}
+
+Status plan_file(RevertPlan& plan, const Sides& sides, const compare::FileChange& change) {
+  if (may_be_hidden(sides.hidden, change.path)) {
+    plan.conflicts.push_back(change.path);
+    return {};
   }
-  for (const auto& [path, file] : plan.put) {
-    Content content = file.text;
-    if (!content) {
-      PLAYFS_TRY(const auto entry, before.entry_at(file.path));
-      PLAYFS_TRY(content, before.content(file.path, entry ? &*entry : nullptr));
-    }
-    if (!content) return fail(ErrorCode::not_found, "the parent has lost '" + file.path + "'");
-    PLAYFS_CHECK(files.replace(path, file.mode, *content));
+  PLAYFS_TRY(const std::string path, path_now(sides, change));
+  PLAYFS_TRY(const auto found, sides.work.entry_at(path));
+  const FileEntry* entry = found ? &*found : nullptr;
+  PLAYFS_TRY(const Content before, sides.before.content(change.path, change.before));
+  PLAYFS_TRY(const Content after, sides.after.content(change.path, change.after));
+  PLAYFS_TRY(const Content here, sides.work.content(path, entry));
+  const FileStateNow now = state_of(entry, here);
+  if (now == state_of(change.before, before)) return {};  // it is as it was before
+  bool is_planned = false;
+  if (now == state_of(change.after, after)) {
+    is_planned =
+        change.before ? plan.edits.put(path, change.before->mode, change.path, now) : plan.edits.remove(path, now);
+  } else if (is_file(entry) && is_file(change.before) && is_file(change.after)) {
+    PLAYFS_TRY(auto text, merged(plan, before, after, here));
+    const FileMode mode = entry->mode == change.after->mode ? change.before->mode : entry->mode;
+    is_planned = text && plan.edits.put_text(path, mode, *std::move(text), now);
   }
+  if (!is_planned) plan.conflicts.push_back(path);
   return {};
 }
 
@@ -103,12 +92,32 @@ Error in_conflict(const RevertPlan& plan, const RevisionId& revision, const Revi
     names += (i == 0 ? "" : ", ") + plan.conflicts[i];
   if (plan.conflicts.size() > kMostNamed)
     names += " and " + std::to_string(plan.conflicts.size() - kMostNamed) + " more";
-  Error error{ErrorCode::conflict,
-              "what the revision changed was changed again since in " + names + "; nothing was reverted"};
-  error.hint = parent.empty()
-                   ? "edit these files"
-                   : "playfs diff " + shell_operand(parent.text() + ".." + revision.text()) + ", then edit these files";
+  Error error{ErrorCode::conflict, "what the revision changed was changed again since, or cannot be shown, in " +
+                                       names + "; nothing was reverted"};
+  error.hint = "edit these files";
+  if (!parent.empty())
+    error.hint = "playfs diff " + shell_operand(parent.text() + ".." + revision.text()) + ", then edit these files";
   return error;
+}
+
+Result<std::set<std::string>> paths_of_project(WorkTreeAccess& tree, const JsonObject& status) {
+  std::set<std::string> paths;
+  PLAYFS_TRY(const auto base, tree.tree(text_of(status, "base")));
+  PLAYFS_TRY(const Manifest files, base->list(""));
+  for (const auto& [path, entry] : files.files) paths.insert(path);
+  if (const Json::Array* staged = array_of(status, "staged"))
+    for (const Json& each : *staged)
+      if (each.object()) paths.insert(text_of(*each.object(), "path"));
+  return paths;
+}
+
+Result<RevisionId> parent_of(RevisionSource& revisions, const ShownRevision& shown) {
+  if (shown.revision.parents.empty()) return RevisionId();
+  const RevisionId& parent = shown.revision.parents.front();
+  PLAYFS_TRY(const auto found, revisions.find(parent));
+  if (found) return parent;
+  return fail(ErrorCode::not_found,
+              "the service does not have the revision's parent " + parent.text() + ", so what it changed is unknown");
 }
 
 }  // namespace
@@ -120,21 +129,27 @@ Result<ExitCode> revert(CommandContext& context, const RevertArguments& argument
   PLAYFS_TRY(auto revisions, tree->revisions(1));
   PLAYFS_TRY(const auto shown, revisions->find(id));
   if (!shown) return fail(ErrorCode::not_found, "the project has no revision '" + id.text() + "'", "playfs log");
-  const auto& parents = shown->revision.parents;
-  const RevisionId parent = parents.empty() ? RevisionId() : parents.front();
+  PLAYFS_TRY(const RevisionId parent, parent_of(*revisions, *shown));
   PLAYFS_TRY(const auto before, tree->tree(parent.text()));
   PLAYFS_TRY(const auto after, tree->tree(id.text()));
   PLAYFS_TRY(const Manifest old_files, before->list(""));
   PLAYFS_TRY(const Manifest new_files, after->list(""));
+  PLAYFS_TRY(auto hidden, before->refused());
+  PLAYFS_TRY(const auto hidden_after, after->refused());
+  hidden.insert(hidden.end(), hidden_after.begin(), hidden_after.end());
+  PLAYFS_TRY(auto ours, paths_of_project(*tree, status));
   const auto work = tree->work();
-  RevertPlan plan;
-  for (const compare::FileChange& change : compare::changes_between(old_files, new_files))
-    PLAYFS_CHECK(plan_file(plan, {*before, *after, *work}, change));
+  const Sides sides{*before, *after, *work, std::move(ours), std::move(hidden)};
+  RevertPlan plan{WorkEdits(tree->place().work, *work, *before)};
+  const auto changes = compare::changes_between(old_files, new_files);
+  for (const compare::FileChange& change : changes) PLAYFS_CHECK(plan_file(plan, sides, change));
   if (!plan.conflicts.empty()) return fail(in_conflict(plan, id, parent));
-  PLAYFS_CHECK(carry_out(plan, *before, tree->place().work));
+  PLAYFS_CHECK(plan.edits.carry_out());
 
-  const std::size_t changed = plan.put.size() + plan.remove.size();
-  if (changed == 0) {
+  const std::size_t changed = plan.edits.size();
+  if (changes.empty()) {
+    context.out.note("The revision changed no file. (The project's state is not reverted.)");
+  } else if (changed == 0) {
     context.out.note("Nothing to revert: the work tree has none of its changes.");
   } else {
     const std::string& message = shown->revision.message;
@@ -143,8 +158,8 @@ Result<ExitCode> revert(CommandContext& context, const RevertArguments& argument
                      (changed == 1 ? " file" : " files") + ". Try: playfs commit -m " + shell_word(safe(title)));
   }
   Json::Array reverted;
-  for (const auto& [path, file] : plan.put) reverted.emplace_back(path);
-  for (const std::string& path : plan.remove) reverted.emplace_back(path);
+  for (const std::string& path : plan.edits.put_paths()) reverted.emplace_back(path);
+  for (const std::string& path : plan.edits.removed_paths()) reverted.emplace_back(path);
   context.out.document(
       JsonObject{{"project", tree->place().project}, {"revision", id.text()}, {"reverted", std::move(reverted)}});
   return ExitCode::done;

@@ -14,7 +14,7 @@ namespace playfs::app {
 
 namespace {
 
-constexpr std::chrono::milliseconds kShowEvery{200};
+constexpr std::chrono::milliseconds kShowCopiedEvery{200};
 
 Result<std::unique_ptr<service::StoredRows>> open_rows(const StorePlace& place) {
   return place.is_database() ? service::open_postgres_rows(place.database) : service::open_sqlite_rows(place.file());
@@ -54,7 +54,7 @@ Result<ExitCode> copy_playground(CommandContext& context, const std::string& fro
   service::CopyProgress progress;
   Result<service::CopiedStore> copied;
   {
-    ShownProgress shown(context.out, kShowEvery, [&progress] { return words_for_copy(progress); });
+    ShownProgress shown(context.out, kShowCopiedEvery, [&progress] { return words_for_copy(progress); });
     copied = service::copy_store(*from_rows, *to_rows, progress);
   }
   if (!copied) return fail(std::move(copied).error());
