@@ -95,6 +95,17 @@ class Outage(fixture.Fixture):
         self.eventually(lambda: json.loads((top / self.near / 'status.json').read_text())['head_age_s'] is None,
                         'and is as of now')
 
+    def test_a_head_that_events_vouch_for_is_not_old(self):
+        """Nobody asks for it while nothing happens, and that is no outage."""
+        mount = self.mount(self.api.origin, options=('refresh=1', 'noprefetch'))
+        self.warm(mount)
+        self.eventually(lambda: json.loads((mount.directory / '.playfs/status.json').read_text())['events'] == 'live',
+                        'events are followed')
+        time.sleep(5)  # until a head would be older than polling allows
+        status = mount.directory / 'projects' / self.near / 'status'
+        self.assertIsNone(json.loads(status.with_suffix('.json').read_text())['head_age_s'])
+        self.assertNotIn('as of', status.read_text())
+
     def test_a_mount_that_waits_can_be_unmounted(self):
         mount = self.mount(self.proxy.url, options=('refresh=600', 'noprefetch'))
         far = mount.directory / 'projects' / self.far / 'head'
