@@ -280,7 +280,7 @@ class ClashTest : public testing::Test {
       Files before = files_of(work);
       auto refused = work.commit();
       ASSERT_FALSE(refused) << "published over a conflict at " << *conflicts.begin();
-      EXPECT_EQ(refused.error().code, ErrorCode::busy);
+      EXPECT_EQ(refused.error().code, ErrorCode::conflict);
       bool is_named = std::any_of(conflicts.begin(), conflicts.end(), [&](const std::string& path) {
         return refused.error().message.find(path) != std::string::npos;
       });
@@ -290,7 +290,7 @@ class ClashTest : public testing::Test {
       std::string later = publish(project, {world.head(project)}, {{"f", {"a later head\n"}}});
       auto again = update(work, later);
       ASSERT_FALSE(again);
-      EXPECT_EQ(again.error().code, ErrorCode::busy);
+      EXPECT_EQ(again.error().code, ErrorCode::conflict);
       EXPECT_EQ(files_of(work), before);
       EXPECT_EQ(conflicts_of(work), conflicts);
     }

@@ -255,7 +255,7 @@ TEST(Work, ABranchIsLeftByAnUpdate) {
   EXPECT_EQ(updated->conflicts, 1u);
   EXPECT_THAT(*mount.read_file(project.work + "/a.txt"), HasSubstr("<<<<<<< "));
   auto refused = mount.commit(project.work, "too early");
-  EXPECT_EQ(refused.error().code, ErrorCode::busy);
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
   ASSERT_TRUE(mount.write_file(project.work + "/a.txt", "both\n"));
   auto merged = mount.commit(project.work, "both");
   ASSERT_TRUE(merged) << merged.error().message;
