@@ -320,6 +320,29 @@ class GoingBack:
         self.assertIn('cannot be shown', self.run_in('restore', '--from', one, 'a', check=False).stderr)
         self.assertEqual((self.work / 'a').read_text(), 'a\n')
 
+    def test_two_files_that_became_one(self):
+        top, bottom = ''.join(f'top {n}\n' for n in range(40)), ''.join(f'bottom {n}\n' for n in range(40))
+        self.write('a', top)
+        self.write('b', bottom)
+        self.commit('one')
+        self.write('a', top.replace('top 5\n', 'TOP\n'))
+        self.write('b', bottom.replace('bottom 5\n', 'BOTTOM\n'))
+        two = self.commit('two')
+        self.write('c', (self.work / 'a').read_text() + (self.work / 'b').read_text())
+        (self.work / 'a').unlink()
+        (self.work / 'b').unlink()
+        self.commit('joined')
+        before = (self.work / 'c').read_text()
+        self.assertEqual(self.json('revert', two, code=BRANCHED)['error']['code'], 'conflict')
+        self.assertEqual((self.work / 'c').read_text(), before, 'not half of it')
+
+    def test_a_revision_that_changed_only_the_state(self):
+        files = {'a': {'inline': 'a\n'}}
+        one = self.lie([], **files)
+        two = self.api.create('revisions', project=self.project, parents=[one], agent='eve', message='state', state={'score': 2},
+                              manifest={'tx': os.urandom(16).hex(), 'files': files})['id']
+        self.assertIn('changed no file', self.run_in('revert', two).stderr)
+
     def test_restore_in_a_merge_says_so(self):
         self.write('a', 'a\n')
         one = self.commit('one')
