@@ -141,13 +141,20 @@ Result<ExitCode> revert(CommandContext& context, const RevertArguments& argument
   const auto work = tree->work();
   const Sides sides{*before, *after, *work, std::move(ours), std::move(hidden)};
   RevertPlan plan{WorkEdits(tree->place().work, *work, *before)};
-  const auto changes = compare::changes_between(old_files, new_files);
-  for (const compare::FileChange& change : changes) PLAYFS_CHECK(plan_file(plan, sides, change));
+  bool has_changed_files = false;
+  for (const compare::FileChange& change : compare::changes_between(old_files, new_files)) {
+    if (change.before && change.after) {
+      PLAYFS_TRY(const bool same, have_the_same(change.path, *before, *change.before, *after, *change.after));
+      if (same) continue;
+    }
+    has_changed_files = true;
+    PLAYFS_CHECK(plan_file(plan, sides, change));
+  }
   if (!plan.conflicts.empty()) return fail(in_conflict(plan, id, parent));
   PLAYFS_CHECK(plan.edits.carry_out());
 
   const std::size_t changed = plan.edits.size();
-  if (changes.empty()) {
+  if (!has_changed_files) {
     context.out.note("The revision changed no file. (The project's state is not reverted.)");
   } else if (changed == 0) {
     context.out.note("Nothing to revert: the work tree has none of its changes.");
