@@ -40,6 +40,8 @@ class Heads {
   void show(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
   /// Whether the known head needs no request: it is fresh, or kept current by polling.
   [[nodiscard]] bool is_current(const ProjectId& id);
+  /// Whether events would have reported a change of the known head, so that it is as of now, however old.
+  [[nodiscard]] bool is_told(const ProjectId& id);
   void follow(const ProjectId& id);
   [[nodiscard]] std::set<ProjectId> followed();
   /// An event said that the project's record has changed.

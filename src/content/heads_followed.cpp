@@ -16,6 +16,12 @@ bool Heads::is_current(const ProjectId& id) {
          (state.polled && state.head->fetched_at >= state.polled_since && !is_followed_by_events(state));
 }
 
+bool Heads::is_told(const ProjectId& id) {
+  MutexLock lock(mutex_);
+  auto* found = projects_.find(id);
+  return found && is_told(**found);
+}
+
 void Heads::follow(const ProjectId& id) {
   std::chrono::nanoseconds delay{0};
   {

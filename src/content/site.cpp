@@ -103,6 +103,7 @@ void Site::shown_head(const ProjectId& id, CancelToken cancel, Callback<Head> do
 }
 
 bool Site::is_current(const ProjectId& id) { return parts_->heads.is_current(id); }
+bool Site::is_told(const ProjectId& id) { return parts_->heads.is_told(id); }
 
 Patience& Site::patience() { return parts_->context.patience; }
 

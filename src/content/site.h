@@ -88,6 +88,8 @@ class Site {
   void shown_head(const ProjectId& id, CancelToken cancel, Callback<Head> done);
   /// Whether a known head needs no request: it is fresh, or kept current by follow().
   [[nodiscard]] bool is_current(const ProjectId& id);
+  /// Whether events would have reported a change of the known head, so that it is as of now, however old.
+  [[nodiscard]] bool is_told(const ProjectId& id);
   /// How long to wait for news of known data.
   [[nodiscard]] Patience& patience();
 

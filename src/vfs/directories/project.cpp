@@ -68,9 +68,9 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
   status.name = head.project.name;
   status.head = head.shown.value_or(head.project.latest_revision);
   if (head.refused) status.head_refused = *head.refused;
-  // Nothing vouches for it, and it is older than following allows, including a response under way.
+  // Events do not vouch for it, and it is older than following allows, including a response under way.
   const auto age = mount.clock().steady() - head.fetched_at;
-  if (age > 2 * mount.options().refresh + content::Patience::kLongest && !mount.site().is_current(project))
+  if (age > 2 * mount.options().refresh + content::Patience::kLongest && !mount.site().is_told(project))
     status.head_age = std::chrono::duration_cast<std::chrono::seconds>(age);
   status.base = status.head;
   status.health = mount.site().client().health();
