@@ -75,10 +75,7 @@ void Heads::load(const ProjectId& id) {
 }
 
 bool Heads::is_fresh(const Head& head) {
-  if (context_.clock.steady() - head.fetched_at < context_.options.refresh) return true;
-  MutexLock lock(mutex_);
-  auto* found = projects_.find(head.project.id);
-  return found && is_told(**found);
+  return context_.clock.steady() - head.fetched_at < context_.options.refresh || is_told(head.project.id);
 }
 
 void Heads::get(const ProjectId& id, const CancelToken& cancel, Callback<Head> done) {
