@@ -124,8 +124,12 @@ Status serve_mount(CommandContext& context, MountPlan plan, const std::function<
   runtime::outlive_readers();
   runtime::forgo_core_dumps();
   runtime::raise_descriptor_limit();  // each waiting reader may cost one
-  // Few malloc arenas, so that memory freed by one thread can be used by others.
+  // Few malloc arenas, so that memory freed by one thread can be used by others. Each keeps what some of the largest
+  // messages (1 MiB) need: returned to the system, it would have to be mapped page by page again for the next one.
+  constexpr int kKept = 4 << 20;
   mallopt(M_ARENA_MAX, 4);
+  mallopt(M_TRIM_THRESHOLD, kKept);
+  mallopt(M_MMAP_THRESHOLD, kKept);
   runtime::TerminationSignals signals;
   PLAYFS_TRY(auto stack, runtime::ClientStack::open(plan.source, context.settings, context.places, context.io.clock,
                                                     context.io.random));
