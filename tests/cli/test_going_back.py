@@ -80,13 +80,11 @@ class GoingBack:
         first = self.commit('one')
         self.write('a', LINES.replace('line 1\n', 'first\n'))
         second = self.commit('two')
-        files = self.api.get('revisions', first)['manifest']['files']
-        branch = self.api.create('revisions', project=self.project, parents=[first], agent='bob', message='branch',
-                                 manifest={'tx': os.urandom(16).hex(), 'files': {**files, 'b': {'inline': 'bee\n'}}},
-                                 state={})['id']
-        self.json('merge', branch)
-        merged = self.commit('merge')
-        self.assertEqual(set(self.api.get('revisions', merged)['parents']), {second, branch})
+        one, two = (self.api.get('revisions', each)['manifest']['files'] for each in (first, second))
+        new = {'b': {'inline': 'bee\n'}}
+        # Published at once: a mount would merge the branch by itself.
+        branch = self.publish('branch', [first], {**one, **new})
+        self.lie([second, branch], **two, **new)
         self.assertEqual(self.messages('a'), ['two', 'one'])
         self.assertEqual(self.messages('b'), ['branch'])
         self.assertEqual(self.blame('b'), [('branch', 'b')])
@@ -292,10 +290,13 @@ class GoingBack:
         self.commit('c')
         self.assertEqual(self.read('c'), (LINES * 300).encode())
 
+    def publish(self, message, parents, files):
+        return self.api.create('revisions', project=self.project, parents=parents, agent='eve', message=message, state={},
+                               manifest={'tx': os.urandom(16).hex(), 'files': files})['id']
+
     def lie(self, parents, **files):
         """Another client's revision becomes head."""
-        head = self.api.create('revisions', project=self.project, parents=parents, agent='eve', message='lie', state={},
-                               manifest={'tx': os.urandom(16).hex(), 'files': files})['id']
+        head = self.publish('lie', parents, files)
         self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': head})
         self.eventually(lambda: self.json('update')['base'] == head, 'head is here')
         return head
