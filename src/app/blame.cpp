@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/renames.h"
+#include "model/merge.h"
 
 namespace playfs::app {
 
@@ -17,11 +18,6 @@ std::vector<std::string> lines_in(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
-}
-
-std::size_t count_lines_in(std::string_view text) {
-  const auto breaks = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-  return breaks + (text.empty() || text.back() == '\n' ? 0 : 1);
 }
 
 /// A version is taken again if a newer one by its date turns out to be its child: dates are strangers', too. Twice is
@@ -126,7 +122,7 @@ Status Blame::pass_on(Version& version) {
     PLAYFS_CHECK(read(version));
     PLAYFS_CHECK(read(*parent));
     PLAYFS_TRY(const auto diff, compare::diff_texts(*parent->text, *version.text));
-    const auto before = numbers_before(diff, count_lines_in(*version.text));
+    const auto before = numbers_before(diff, count_lines(*version.text));
     std::erase_if(version.lines, [&](const Line& line) {
       if (before[line.here] == 0) return false;
       parent->lines.push_back({before[line.here], line.last});

@@ -20,6 +20,14 @@ Result<RevisionId> revision_of(WorkTreeAccess& tree, const JsonObject& status, c
   return RevisionId(*revision);
 }
 
+std::vector<std::string> revisions_merged(const JsonObject& status) {
+  std::vector<std::string> revisions;
+  if (const Json::Array* merging = array_of(status, "merging"))
+    for (const Json& each : *merging)
+      if (each.string()) revisions.push_back(*each.string());
+  return revisions;
+}
+
 std::unique_ptr<ReadableTree> WorkTreeAccess::work() const { return std::make_unique<MountedTree>(place_.work); }
 
 Result<std::unique_ptr<WorkTreeAccess>> open_work_tree(CommandContext& context, MountedPlace place,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/history.h"
 #include "app/mounted.h"
@@ -70,6 +71,9 @@ class WorkTreeAccess {
 std::optional<std::string> revision_named(WorkTreeAccess& tree, const JsonObject& status, const std::string& word);
 /// Likewise; not_found if there is none.
 Result<RevisionId> revision_of(WorkTreeAccess& tree, const JsonObject& status, const std::string& word);
+
+/// The revisions that are being merged into the work tree.
+std::vector<std::string> revisions_merged(const JsonObject& status);
 
 /// The work tree of the project that holds the absolute `path`; in a clone, once no other command works in it.
 /// `command` is what others are told who wait for this one.

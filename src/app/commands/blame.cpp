@@ -20,9 +20,7 @@ constexpr const char* kNotPublished = "not published yet";
 UnpublishedFile unpublished(WorkTreeAccess& tree, const JsonObject& status) {
   UnpublishedFile file{tree.work(), {}};
   if (std::string base = text_of(status, "base"); !base.empty()) file.parents.emplace_back(std::move(base));
-  if (const Json::Array* merging = array_of(status, "merging"))
-    for (const Json& each : *merging)
-      if (each.string()) file.parents.emplace_back(*each.string());
+  for (const std::string& each : revisions_merged(status)) file.parents.emplace_back(each);
   return file;
 }
 

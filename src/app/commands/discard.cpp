@@ -40,11 +40,8 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
   const MountedPlace& place = last.place();
   auto taken_in = [&]() -> Result<std::set<std::string>> {
     PLAYFS_TRY(JsonObject status, last.status_document());
-    std::set<std::string> revisions;
-    if (const Json::Array* merging = array_of(status, "merging"))
-      for (const Json& each : *merging)
-        if (each.string()) revisions.insert(*each.string());
-    return revisions;
+    const auto revisions = revisions_merged(status);
+    return std::set<std::string>(revisions.begin(), revisions.end());
   };
   auto in_conflict = [&]() -> Result<std::set<std::string>> {
     PLAYFS_TRY(JsonObject status, last.status_document());

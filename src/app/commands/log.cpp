@@ -34,9 +34,7 @@ Result<Starts> starts_of(CommandContext& context, WorkTreeAccess& tree, bool all
   Starts starts;
   starts.add(text_of(status, "head"), "head");
   starts.add(text_of(status, "base"), "base");
-  if (const Json::Array* merging = array_of(status, "merging"))
-    for (const Json& each : *merging)
-      if (each.string()) starts.add(*each.string(), "merging");
+  for (const std::string& each : revisions_merged(status)) starts.add(each, "merging");
   if (const Json::Array* branches = array_of(status, "branches"))
     for (const Json& each : *branches)
       if (each.object()) starts.add(text_of(*each.object(), "revision"), "branch");
@@ -104,6 +102,7 @@ Result<ExitCode> log(CommandContext& context, const LogArguments& arguments) {
   Pager pager(context, arguments.pager);
   std::string project, path;
   TreeOf tree_of;
+  auto is_limited = [&] { return !path.empty() || !arguments.text.empty(); };
   if (arguments.project) {
     PLAYFS_TRY(stack, context.open_client_stack());
     PLAYFS_TRY(Project found, find_project(context, *stack, *arguments.project));
@@ -119,14 +118,13 @@ Result<ExitCode> log(CommandContext& context, const LogArguments& arguments) {
     PLAYFS_TRY(tree, open_work_tree(context, std::move(place), "log"));
     project = tree->place().project;
     PLAYFS_TRY(starts, starts_of(context, *tree, arguments.all));
-    PLAYFS_TRY(source, tree->revisions(path.empty() && arguments.text.empty() ? arguments.limit : 0));
+    PLAYFS_TRY(source, tree->revisions(is_limited() ? 0 : arguments.limit));
     tree_of = [&](const std::string& revision) { return tree->tree(revision); };
   }
   History history(*source, ProjectId(project));
   for (const RevisionId& id : starts.revisions) PLAYFS_CHECK(history.add(id));
   PathHistory path_history(std::move(tree_of), path, arguments.text);
-  const bool is_limited = !path.empty() || !arguments.text.empty();
-  PLAYFS_CHECK(print(context, history, is_limited ? &path_history : nullptr, starts, arguments));
+  PLAYFS_CHECK(print(context, history, is_limited() ? &path_history : nullptr, starts, arguments));
   if (history.left_parents_out())
     context.out.note("Some revisions have too many parents to show: their history is incomplete here.");
   if (path_history.left_files_out())

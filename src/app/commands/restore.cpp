@@ -1,6 +1,6 @@
 // playfs restore: gives files of the work tree what they have in a revision. New files stay.
-#include <memory>
-#include <set>
+#include <string>
+#include <vector>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
@@ -82,13 +82,11 @@ void tell(Output& out, const JsonObject& status, const RestorePlan& planned, con
   if (planned.kept > 0)
     out.note("Left " + files(planned.kept) + " alone that " + (planned.kept == 1 ? "is" : "are") +
              " not published, or cannot be compared. playfs restore NAME replaces a single one.");
-  const Json::Array* merging = array_of(status, "merging");
-  if (!merging || changed == 0) return;
-  for (const Json& each : *merging)
-    if (each.string())
-      out.note("Still merging " + safe(*each.string()) +
-               ": the next commit merges it without what was restored. To abandon the merge: playfs discard, at the "
-               "work tree's root.");
+  if (changed == 0) return;
+  for (const std::string& each : revisions_merged(status))
+    out.note("Still merging " + safe(each) +
+             ": the next commit merges it without what was restored. To abandon the merge: playfs discard, at the work "
+             "tree's root.");
 }
 
 }  // namespace
