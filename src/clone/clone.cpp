@@ -37,7 +37,7 @@ Result<Lock> Lock::take(const std::string& directory, const std::string& who,
   }
   // Only for display: if this fails, waiting commands cannot say which one they wait for.
   if (ftruncate(file.get(), 0) == 0) static_cast<void>(write_all_at(file.get(), who.substr(0, kLongestHolder), 0));
-  return Lock(std::move(file));
+  return Lock(HeldLock(std::move(file)));
 }
 
 Result<std::unique_ptr<Clone>> Clone::open(const std::string& directory, content::Site& site, vfs::LoneWorkTree& tree) {

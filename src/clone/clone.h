@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "base/fd.h"
+#include "base/held_lock.h"
 #include "base/result.h"
 #include "clone/bring_out.h"
 #include "clone/index.h"
@@ -36,8 +36,8 @@ class Lock {
                            const std::function<void(const std::string&)>& waits);
 
  private:
-  explicit Lock(UniqueFd file) : file_(std::move(file)) {}
-  UniqueFd file_;  ///< the kernel releases the lock when the process ends, however it ends
+  explicit Lock(HeldLock held) : held_(std::move(held)) {}
+  HeldLock held_;
 };
 
 class Clone {

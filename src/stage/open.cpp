@@ -23,8 +23,7 @@ Error in_use(const std::string& directory, const std::string& holder) {
                "unmount it there first, or use another state directory for this mount"};
 }
 
-/// Held while the descriptor is open; the kernel releases it when the process ends, however it ends.
-Result<UniqueFd> take_lock(const std::string& directory) {
+Result<HeldLock> take_lock(const std::string& directory) {
   std::string path = directory + "/lock";
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   // The directory existed a moment ago: another process has just removed this stage.
@@ -40,7 +39,7 @@ Result<UniqueFd> take_lock(const std::string& directory) {
   if (fstat(fd.get(), &held) != 0 || stat(path.c_str(), &named) != 0 || held.st_ino != named.st_ino)
     return fail(in_use(directory, ""));
   if (ftruncate(fd.get(), 0) == 0) static_cast<void>(write_all_at(fd.get(), std::to_string(getpid()), 0));
-  return fd;
+  return HeldLock(std::move(fd));
 }
 
 /// On a full disk, what a crash left in the log is applied with the space reserved for that.
@@ -93,7 +92,7 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
 
 Status Stage::remove(std::unique_ptr<Stage> stage) {
   const std::string directory = stage->state_->options.directory, gone = directory + ".gone";
-  UniqueFd lock = std::move(stage->state_->lock);  // until nothing is left that another process could open
+  const HeldLock lock = std::move(stage->state_->lock);  // until nothing is left that another process could open
   stage.reset();
   std::error_code error;
   std::filesystem::remove_all(gone, error);  // left by a crash
@@ -108,7 +107,7 @@ Result<std::optional<RevisionId>> Stage::recorded_base(const std::string& direct
   if (auto there = Rows::check_database(directory); !there)
     return fail(there.error().while_doing("the staged changes in " + directory));
   if (access((directory + Rows::kDatabase).c_str(), F_OK) != 0) return std::optional<RevisionId>();
-  PLAYFS_TRY(UniqueFd lock, take_lock(directory));
+  PLAYFS_TRY(const HeldLock lock, take_lock(directory));
   PLAYFS_TRY(auto rows, open_rows(directory));
   PLAYFS_TRY(auto recorded, rows->stored().value("base"));
   if (!recorded) return std::optional<RevisionId>();

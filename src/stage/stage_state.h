@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/held_lock.h"
 #include "base/mutex.h"
 #include "stage/at_once.h"
 #include "stage/inode.h"
@@ -277,7 +278,7 @@ struct Stage::State {
   const StageOptions options;
   const Clock& clock;
   const std::uint64_t boot;
-  UniqueFd lock;
+  HeldLock lock;
   std::optional<Error> found_lost;  ///< set during open()
   bool is_open = false;             ///< completely: memory may be written to disk
   std::shared_ptr<Spool> spool;

@@ -13,6 +13,7 @@
 #include <unordered_set>
 
 #include "base/fd.h"
+#include "base/held_lock.h"
 #include "base/sqlite_copy.h"
 #include "base/text.h"
 #include "stage/store/begun.h"
@@ -30,12 +31,12 @@ bool exists(const std::string& path) {
 }
 
 /// The lock that Stage::open() takes. Without a lock file no process has the stage open; a check does not create one.
-Result<UniqueFd> lock_stage(const std::string& directory, bool to_change) {
+Result<HeldLock> lock_stage(const std::string& directory, bool to_change) {
   const std::string path = directory + "/lock";
   UniqueFd fd(open(path.c_str(), (to_change ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd && errno == ENOENT && !to_change) return fd;
+  if (!fd && errno == ENOENT && !to_change) return HeldLock();
   if (!fd) return fail(error_from_errno(errno, "open " + path));
-  if (flock(fd.get(), (to_change ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return fd;
+  if (flock(fd.get(), (to_change ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return HeldLock(std::move(fd));
   if (errno != EWOULDBLOCK) return fail(error_from_errno(errno, "lock " + path));
   return fail(ErrorCode::busy, read_at(fd.get(), 0, 20).value_or(""));
 }

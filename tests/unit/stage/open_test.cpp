@@ -1,4 +1,5 @@
 // Opening: the lock, the format's version, what crashes leave behind.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,22 @@ TEST_F(OpenTest, MissingBytesAreNotAnEmptyFile) {
   for (const auto& file : std::filesystem::directory_iterator(bench.spool())) std::filesystem::remove(file.path());
   EXPECT_EQ(bench.read("b").error().code, ErrorCode::corrupt);
   EXPECT_FALSE(bench.stage->freeze("tx")) << "published as an empty file";
+}
+
+TEST_F(OpenTest, AChildThatHasTheDescriptorsDoesNotKeepTheLock) {
+  bench.open(base);
+  const pid_t child = fork();  // as another thread may at any time, to probe a mount
+  if (child == 0) {
+    for (;;) pause();
+  }
+  ASSERT_GT(child, 0);
+  bench.stage.reset();
+  auto recorded = Stage::recorded_base(bench.options().directory);
+  auto again = open(base);
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(recorded) << recorded.error().message;
+  EXPECT_TRUE(again) << again.error().message;
 }
 
 TEST_F(OpenTest, RemovingAStageHoldsItsLockToTheEnd) {
