@@ -28,31 +28,54 @@ as_root() {
   fi
 }
 
-# packages SECTION…: prints the packages of those sections of tools/packages.
+# packages SECTION…: prints the lines of those sections of tools/packages.
 packages() {
   awk -v wanted=" $* " '
     /^\[/ { on = index(wanted, " " substr($0, 2, length($0) - 2) " "); next }
     /^[^#]/ && on' "$ROOT/tools/packages"
 }
 
+# is_installed NAME…: whether one of these packages is.
+is_installed() {
+  dpkg-query -W -f='${db:Status-Status}\n' "$@" 2>/dev/null | grep -qx installed
+}
+
+# available LINE…: prints for each line the first of its packages that the package lists have; fails if one has none.
+available() {
+  local line name
+  for line; do
+    for name in $line; do
+      apt-cache show --no-all-versions "$name" >/dev/null 2>&1 && printf '%s\n' "$name" && continue 2
+    done
+    say "no package is available: $line"
+    return 1
+  done
+}
+
+apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 "$@" </dev/null; }
+
+# install_available LINE…: installs a package of each line.
+install_available() {
+  local names
+  names=$(available "$@") || return
+  # shellcheck disable=SC2086
+  apt_get install -y --no-install-recommends $names
+}
+
 # install_packages SECTION…: installs missing packages; updates the package lists only if it has to.
 install_packages() {
-  local name missing=()
-  for name in $(packages "$@"); do
-    [[ $(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null) == installed ]] || missing+=("$name")
-  done
-  ((${#missing[@]})) || return 0
-  step "Installing ${#missing[@]} packages: ${missing[*]}"
-  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0)
-  local install=("${apt[@]}" install -y --no-install-recommends "${missing[@]}")
-  local log
+  local line lines=() log
+  while read -r line; do
+    # shellcheck disable=SC2086  # the names in a line
+    is_installed $line || lines+=("$line")
+  done < <(packages "$@")
+  ((${#lines[@]})) || return 0
+  step "Installing ${#lines[@]} packages: ${lines[*]}"
   log=$(mktemp)
-  if ! as_root "${install[@]}" </dev/null >"$log" 2>&1; then
-    { as_root "${apt[@]}" update && as_root "${install[@]}"; } </dev/null >"$log" 2>&1 || {
-      tail -n 20 "$log" >&2
-      die "the packages could not be installed" "the full output is in $log"
-    }
-  fi
+  { install_available "${lines[@]}" || { apt_get update && install_available "${lines[@]}"; }; } >"$log" 2>&1 || {
+    tail -n 20 "$log" >&2
+    die "the packages could not be installed" "the full output is in $log"
+  }
   rm -f "$log"
 }
 

@@ -202,18 +202,22 @@ class Trouble(Servers):
         """Writers that repeat what was not acknowledged, while each of `outages` takes the database away and brings it
         back."""
         acknowledged, statuses, lock, over = {}, [], threading.Lock(), threading.Event()
+        waits, succeeded, recoveries = [], [], []  # in seconds; `succeeded` is when
 
         def write(server, name):
             number, connection = 0, server.connect()
             while not over.is_set():
+                sent = time.monotonic()
                 connection.request('POST', f'{BASE}/messages', json.dumps({'body': f'{name}.{number}'}), {
                     'Content-Type': 'application/json', 'Origin': server.url, 'Idempotency-Key': f'{name}.{number}'})
                 answer = connection.getresponse()
                 body = json.loads(answer.read())
                 with lock:
                     statuses.append(answer.status)
+                    waits.append(time.monotonic() - sent)
                     if answer.status == 200:
                         acknowledged[f'{name}.{number}'] = body['record']['id']
+                        succeeded.append(time.monotonic())
                 if answer.status == 200:
                     number += 1
                     continue
@@ -231,8 +235,11 @@ class Trouble(Servers):
                     take_away()
                     more_of(lambda: statuses.count(503), 'they are refused')
                     self.assertEqual(servers[0].send('GET', '/messages')[0], 503)
+                    began, before = time.monotonic(), len(succeeded)
                     bring_back()
-                more_of(lambda: len(acknowledged), 'they write again')
+                    self.eventually(lambda: len(succeeded) > before, 'they write again')
+                    recoveries.append(succeeded[before] - began)
+                more_of(lambda: len(acknowledged), 'they go on writing')
             finally:
                 over.set()
 
@@ -241,6 +248,9 @@ class Trouble(Servers):
         stored = [(record['body'], record['id']) for record in servers[-1].all('messages')]
         self.assertEqual(len({body for body, _ in stored}), len(stored), 'a key was used twice')
         self.assertEqual({body: dict(stored).get(body) for body in acknowledged}, acknowledged)
+        print(f'{len(acknowledged)} writes; the database was away {len(outages)} times: {statuses.count(503)} answers 503, '
+              f'{1000 * max(waits):.0f} ms for an answer at most; the first write succeeded '
+              f'{", ".join(f"{1000 * each:.0f}" for each in recoveries)} ms after it was told to come back', file=sys.stderr)
 
     def test_a_database_that_is_killed_loses_nothing_and_is_used_again(self):
         self.write_through(self.begin(2), [(self.cluster.kill, self.cluster.start)] * 2)
