@@ -45,7 +45,7 @@ available() {
   local line name
   for line; do
     for name in $line; do
-      apt-cache show --no-all-versions "$name" >/dev/null 2>&1 && printf '%s\n' "$name" && continue 2
+      [[ $(apt-cache madison "$name" 2>/dev/null) ]] && printf '%s\n' "$name" && continue 2
     done
     say "no package is available: $line"
     return 1
