@@ -70,7 +70,7 @@ install_packages() {
     is_installed $line || lines+=("$line")
   done < <(packages "$@")
   ((${#lines[@]})) || return 0
-  step "Installing ${#lines[@]} packages: ${lines[*]}"
+  step "Installing ${#lines[@]} packages: ${lines[*]// //}"
   log=$(mktemp)
   { install_available "${lines[@]}" || { apt_get update && install_available "${lines[@]}"; }; } >"$log" 2>&1 || {
     tail -n 20 "$log" >&2
