@@ -387,6 +387,20 @@ class Store(ServeTest):
             self.assertEqual(said.count('others could write to'), 2, said)
         self.assertNotIn('others could write to', self.playfs('serve', 'check', '--store', store).stderr)
 
+    def test_it_may_be_named_by_a_link(self):
+        server = Server(self, '--limits', 'off')
+        server.stop()
+        link = self.home / 'link'  # as systemd makes one with DynamicUser=
+        link.symlink_to(server.store)
+        server.store = link
+        server.start()
+        record = server.create('messages', {'body': 'x'})
+        server.stop()
+        server.store = link.resolve()
+        server.start()
+        self.assertEqual(server.all('messages'), [record])
+        self.assertIn('sound: 1 records', self.playfs('serve', 'check', '--store', link).stderr)
+
     def test_a_check_changes_no_directory_without_a_store(self):
         place = self.home / 'share'
         place.mkdir()

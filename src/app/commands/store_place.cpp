@@ -15,6 +15,17 @@ std::string StorePlace::file() const {
 
 std::string StorePlace::name() const { return is_database() ? service::without_password(database) : file(); }
 
+namespace {
+
+/// The operator names the directory, so a link is followed: under systemd's DynamicUser=, the state directory is one.
+std::string real_directory(std::string path) {
+  std::error_code unknown;
+  auto real = std::filesystem::canonical(path, unknown);
+  return unknown ? std::move(path) : real.string();
+}
+
+}  // namespace
+
 Result<StorePlace> store_place(const CommandContext& context, const std::string& store) {
   if (store.empty()) return StorePlace{context.places.data + "/default", {}};
   if (service::is_postgres_uri(store)) return StorePlace{context.places.data + "/served", store};
@@ -23,7 +34,7 @@ Result<StorePlace> store_place(const CommandContext& context, const std::string&
         ErrorCode::not_supported,
         "a store is a directory or a PostgreSQL database; " + store.substr(0, store.find("://")) + " is not supported",
         "--store DIR, or --store postgresql://HOST/DATABASE");
-  return StorePlace{context.io.absolute(store), {}};
+  return StorePlace{real_directory(context.io.absolute(store)), {}};
 }
 
 }  // namespace playfs::app
