@@ -29,7 +29,7 @@ HttpResponse plain_text(int status, std::string text) {
 }
 
 /// A string from a stranger as JSON. Bytes beyond ASCII are escaped one by one, so that the result is valid UTF-8.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     auto byte = static_cast<unsigned char>(c);
@@ -55,8 +55,8 @@ void AccessLog::write(const Entry& entry) {
   const bool was_torn = torn_.exchange(false);
   const std::string line = fmt::format(
       "{}{{\"time\":\"{}\",\"client\":{},\"method\":{},\"target\":{},\"status\":{},\"bytes\":{},\"ms\":{:.3f}}}\n",
-      was_torn ? "\n" : "", format_iso8601(entry.time), quoted(entry.client), quoted(entry.method),
-      quoted(entry.target), entry.status, entry.bytes, std::chrono::duration<double, std::milli>(entry.took).count());
+      was_torn ? "\n" : "", format_iso8601(entry.time), in_quotes(entry.client), in_quotes(entry.method),
+      in_quotes(entry.target), entry.status, entry.bytes, std::chrono::duration<double, std::milli>(entry.took).count());
   // A log that cannot be written must not stop the service; the operator sees a full disk elsewhere. The same holds for
   // a pipe that nobody reads: lines that do not fit are dropped.
   const ssize_t written = ::write(file_.get(), line.data(), line.size());
