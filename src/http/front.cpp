@@ -56,7 +56,8 @@ void AccessLog::write(const Entry& entry) {
   const std::string line = fmt::format(
       "{}{{\"time\":\"{}\",\"client\":{},\"method\":{},\"target\":{},\"status\":{},\"bytes\":{},\"ms\":{:.3f}}}\n",
       was_torn ? "\n" : "", format_iso8601(entry.time), in_quotes(entry.client), in_quotes(entry.method),
-      in_quotes(entry.target), entry.status, entry.bytes, std::chrono::duration<double, std::milli>(entry.took).count());
+      in_quotes(entry.target), entry.status, entry.bytes,
+      std::chrono::duration<double, std::milli>(entry.took).count());
   // A log that cannot be written must not stop the service; the operator sees a full disk elsewhere. The same holds for
   // a pipe that nobody reads: lines that do not fit are dropped.
   const ssize_t written = ::write(file_.get(), line.data(), line.size());

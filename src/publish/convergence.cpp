@@ -318,13 +318,13 @@ Result<ConvergedState> Convergence::run(const RevisionTreePtr& ours, bool may_jo
     converged.ours_is_gone = log.ours_is_gone;
     converged.ours_is_hollow = log.ours_is_hollow;
     if (log.ours_is_gone || log.ours_is_hollow) return converged;
-    if (posted_ && log.revisions.contains(posted_->merge->revision.id)) posted_.reset();
-    if (posted_) {
-      const auto posted = *posted_;
-      PLAYFS_TRY(bool is_merge_there, is_there(posted.merge->revision.id));
-      if (!is_merge_there && may_yet_be_seen(posted.time))
+    if (posted_ && log.revisions.contains(posted_->merge->revision.id)) {
+      posted_.reset();
+    } else if (posted_) {
+      PLAYFS_TRY(bool is_merge_there, is_there(posted_->merge->revision.id));
+      if (!is_merge_there && may_yet_be_seen(posted_->time))
         return fail(ErrorCode::busy, "the service does not show the merge yet");
-      if (is_merge_there) PLAYFS_CHECK(add(posted.merge, log));
+      if (is_merge_there) PLAYFS_CHECK(add(posted_->merge, log));
       else posted_.reset();
     }
     if (log.revisions.empty() && !log.unread_head) return converged;  // nothing was ever published

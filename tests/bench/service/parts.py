@@ -133,7 +133,7 @@ def wrk(world, addresses, seconds, kind, connections=CONNECTIONS, path=None, pat
                    'LOAD_KEY': secrets.token_hex(8) if keys else ''}
     threads = min(len(addresses), connections)
     said = world.run('wrk', f'-t{threads}', f'-c{connections}', f'-d{seconds}s', '-s', HERE / 'requests.lua',
-                     f'http://{addresses[0]}', env=environment)
+                     f'http://{addresses[0]}', env=environment, timeout=seconds + 120)
     found = json.loads(said.strip().splitlines()[-1])
     if found['errors'] or not found['requests']:
         raise RuntimeError(f'{addresses} {kind}: {said}')

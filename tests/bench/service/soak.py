@@ -1,5 +1,6 @@
 """Three servers over PostgreSQL behind nginx for minutes, at a rate that leaves them mostly idle: memory and descriptors
 stay as they are."""
+import concurrent.futures
 import contextlib
 import os
 import socket
@@ -27,28 +28,23 @@ def section(world, report, options):
         servers = [parts.Server(world, uri) for _ in range(SERVERS)]
         nginx = parts.Nginx(world, servers)
         paths = fill(world, 'PostgreSQL', servers[0])
-        over, samples, loads = threading.Event(), [], {}
-        threads = [threading.Thread(target=sample, args=(servers, cluster, over, samples), daemon=True),
-                   threading.Thread(target=watch, args=(nginx, over), daemon=True)]
-        for kind, what in (('post', {'path': f'{parts.BASE}/messages'}), ('get', {'paths': paths['get']}),
-                           ('list', {'paths': paths['list']})):
-            threads.append(threading.Thread(target=load, args=(world, nginx, kind, seconds, what, loads), daemon=True))
-        for thread in threads:
-            thread.start()
-        for thread in threads[2:]:
-            thread.join()
-        over.set()
-        for thread in threads[:2]:
-            thread.join()
+        over, samples = threading.Event(), []
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            beside = [threads.submit(sample, servers, cluster, over, samples), threads.submit(watch, nginx, over)]
+            loads = {kind: threads.submit(parts.wrk, world, [nginx.address], seconds, 'post' if kind == 'post' else 'get', 6,
+                                          pause=60, **what)
+                     for kind, what in (('post', {'path': f'{parts.BASE}/messages'}), ('get', {'paths': paths['get']}),
+                                        ('list', {'paths': paths['list']}))}
+            concurrent.futures.wait(loads.values())
+            over.set()
+        loads = {kind: load.result() for kind, load in loads.items()}  # raises what went wrong
+        for each in beside:
+            each.result()
     rows = [row for name in samples[0] if name != 'at' for row in judged(name, samples)]
     total = sum(each['requests'] for each in loads.values())
     report.section('Soak', f'{SERVERS} servers over PostgreSQL behind nginx, {options.minutes:g} minutes, {total / seconds:.0f} '
                    f'requests a second, {WATCHERS} watchers that come and go; no request failed.', rows,
                    {'samples': samples, 'loads': loads})
-
-
-def load(world, nginx, kind, seconds, what, loads):
-    loads[kind] = parts.wrk(world, [nginx.address], seconds, 'post' if kind == 'post' else 'get', 6, pause=60, **what)
 
 
 def sample(servers, cluster, over, samples):
