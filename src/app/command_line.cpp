@@ -80,9 +80,15 @@ void rewrite_help(std::vector<std::string>& argv) {
   argv.emplace_back("--help");
 }
 
-/// Prints operands as man pages do: by name only.
+/// Prints operands as man pages do: by name only. One whose name has spaces or brackets has it as its option_text(),
+/// since newer versions of CLI11 accept no such names.
 class Formatter final : public CLI::Formatter {
  public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    return is_positional && !option->get_option_text().empty()
+               ? option->get_option_text()
+               : CLI::Formatter::make_option_name(option, is_positional);
+  }
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_positional() ? "" : CLI::Formatter::make_option_opts(option);
   }

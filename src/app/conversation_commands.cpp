@@ -37,8 +37,9 @@ void add_limit(CLI::App* command, const std::shared_ptr<Arguments>& arguments) {
 template <class Arguments>
 void add_fields(CLI::App* command, const std::shared_ptr<Arguments>& arguments) {
   command
-      ->add_option("NAME=VALUE", arguments->fields,
+      ->add_option("FIELD", arguments->fields,
                    "Fields to set; a VALUE that is JSON is taken as that, any other as text")
+      ->option_text("NAME=VALUE")
       ->required();
 }
 

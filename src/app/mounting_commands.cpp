@@ -22,7 +22,8 @@ void add_mount(CommandRegistry& registry) {
       "  nonempty  noexec  sync  default_permissions; options that only fstab needs (_netdev, nofail,\n"
       "  defaults, x-…) are ignored.",
       mount, m);
-  mount_command->add_option("[SRC] DIR", m->places, "What to mount (default: the local playground) and where")
+  mount_command->add_option("DIR", m->places, "What to mount (default: the local playground) and where")
+      ->option_text("[SRC] DIR")
       ->required()
       ->expected(1, 2);
   mount_command->add_option("-o", m->options, "Mount options, comma-separated")
@@ -94,9 +95,8 @@ void add_serve(CommandRegistry& registry) {
       "  playfs serve accounts                      list accounts, with their keys\n"
       "  playfs serve accounts revoke EMAIL [KEY]   make its keys invalid, or that one",
       serve, s);
-  serve_command
-      ->add_option("[backup FILE | check | copy FROM TO | reopen | hide ID | answer MAIL | accounts]", s->words,
-                   "Copy, check or change the store instead of serving it")
+  serve_command->add_option("ACTION", s->words, "Copy, check or change the store instead of serving it")
+      ->option_text("[backup FILE | check | copy FROM TO | reopen | hide ID | answer MAIL | accounts]")
       ->expected(0, 4);
   serve_command->add_option("-m,--message", s->message, "The text of an answer")->type_name("TEXT");
   serve_command->add_option("--state", s->state, "How an answered mail stands")->type_name("STATE");

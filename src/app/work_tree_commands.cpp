@@ -22,8 +22,9 @@ void add_inspecting(CommandRegistry& registry) {
       "  playfs diff head              the work tree against the latest revision\n"
       "  playfs diff REV..head src/    two revisions; base is the work tree's base revision",
       diff, d);
-  diff_command->add_option("[REV[..REV]] PATH", d->words,
-                           "What to compare (default: base and work tree); limit the diff to these paths");
+  diff_command
+      ->add_option("PATH", d->words, "What to compare (default: base and work tree); limit the diff to these paths")
+      ->option_text("[REV[..REV]] PATH");
   diff_command->add_flag("--stat", d->stat, "Only show how many lines changed in each file");
   diff_command->add_flag("!--no-pager", d->pager, "Do not use a pager");
 
