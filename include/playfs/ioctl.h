@@ -124,9 +124,9 @@ struct playfs_status {
 /* playfs_discard.flags */
 #define PLAYFS_DISCARD_DRY_RUN 1u /* change nothing: report success and the number of paths it would drop */
 
-/* Drops the staged changes at and below `path`: a file, a link, a directory, or a deletion. A failing call changes
- * nothing: EBUSY some of them are being published; ENOENT nothing exists or is staged there; EINVAL not a work tree
- * path. */
+/* Drops the staged changes at and below `path`: a file, a link, a directory, or a deletion. What was staged is kept in
+ * a checkpoint first. A failing call changes nothing: EBUSY some of them are being published; ENOENT nothing exists or
+ * is staged there; EINVAL not a work tree path; ENOSPC no room for the checkpoint's list. */
 struct playfs_discard {
   __u32 size;
   __u32 version;
@@ -135,6 +135,46 @@ struct playfs_discard {
   /* in: relative to the root of work/, whichever file the call is made on: "src/main.c", without ".", ".." or a leading
    * or trailing slash. "." is the root: everything staged. Empty: the file or directory that the call is made on. */
   char path[PLAYFS_PATH_MAX];
+  struct playfs_error error;
+  /* out: the checkpoint that has what was dropped; 0: nothing was. in: 0, or one that an earlier call returned: then no
+   * other one is made, so that dropping several paths makes one checkpoint. */
+  __u64 checkpoint;
+  __u64 reserved[3];
+};
+
+/* Keeps what is staged in a checkpoint on this machine. Ignored files are not part of it, and it is never published. It
+ * is kept until there are 100 newer ones, or for 30 days. */
+struct playfs_checkpoint {
+  __u32 size;
+  __u32 version;
+  __u32 flags; /* 0 */
+  __u32 reserved0;
+  char message[PLAYFS_MESSAGE_MAX]; /* in: what it is for; may be empty */
+  __u64 id;                         /* out: 1, 2, 3, ...; 0: nothing was staged */
+  __u64 paths;                      /* out */
+  struct playfs_error error;
+  __u64 reserved[4];
+};
+
+#define PLAYFS_PATHS_MAX 8192 /* bytes of several paths, each with its NUL, and one more */
+
+/* Stages what a checkpoint has, and drops what it has not; what was staged before is kept in another checkpoint. A
+ * failing call changes nothing: EBUSY something is being published, or a local-only file is in the way; ENOENT no such
+ * checkpoint, or nothing at a path; EIO the checkpoint is damaged. */
+struct playfs_restore {
+  __u32 size;
+  __u32 version;
+  __u32 flags;     /* 0 */
+  __u32 restored;  /* out: paths that were not as in the checkpoint */
+  __u64 id;        /* in */
+  __u64 before;    /* out: the checkpoint of what was staged before; 0: nothing was */
+  __u32 conflicts; /* out: paths in conflict */
+  __u32 reserved0;
+  char base_then[PLAYFS_ID_MAX]; /* out: the revision that the checkpoint was staged on */
+  char base_now[PLAYFS_ID_MAX];  /* out: the one that it is staged on now */
+  /* in: only what is at and below these paths, as in playfs_discard, each ended by a NUL, the last by two. Empty: all.
+   */
+  char paths[PLAYFS_PATHS_MAX];
   struct playfs_error error;
   __u64 reserved[4];
 };
@@ -182,6 +222,8 @@ struct playfs_cancel {
 #define PLAYFS_IOC_UPDATE _IOWR('P', 0x73, struct playfs_update)
 #define PLAYFS_IOC_MERGE _IOWR('P', 0x74, struct playfs_merge)
 #define PLAYFS_IOC_CANCEL _IOWR('P', 0x75, struct playfs_cancel)
+#define PLAYFS_IOC_CHECKPOINT _IOWR('P', 0x76, struct playfs_checkpoint)
+#define PLAYFS_IOC_RESTORE _IOWR('P', 0x77, struct playfs_restore)
 
 #ifdef __cplusplus
 }

@@ -207,9 +207,18 @@ Result<publish::Cancelled> ClonedWorkTree::cancel() {
   return change<publish::Cancelled>([&](auto done) { tree_->cancel(std::move(done)); });
 }
 
-Result<std::uint32_t> ClonedWorkTree::discard(const std::string& path, bool dry_run) {
-  auto start = [&](auto done) { tree_->discard(path, dry_run, std::move(done)); };
-  return dry_run ? await<std::uint32_t>(start) : change<std::uint32_t>(start);
+Result<vfs::DiscardResult> ClonedWorkTree::discard(const std::string& path, bool dry_run, std::uint64_t kept_in) {
+  const vfs::DiscardRequest request{path, dry_run, kept_in};
+  auto start = [&](auto done) { tree_->discard(request, std::move(done)); };
+  return dry_run ? await<vfs::DiscardResult>(start) : change<vfs::DiscardResult>(start);
+}
+
+Result<vfs::CheckpointResult> ClonedWorkTree::checkpoint(const std::string& message) {
+  return await<vfs::CheckpointResult>([&](auto done) { tree_->checkpoint(message, std::move(done)); });
+}
+
+Result<vfs::RestoreResult> ClonedWorkTree::restore(const vfs::RestoreRequest& request) {
+  return change<vfs::RestoreResult>([&](auto done) { tree_->restore(request, std::move(done)); });
 }
 
 }  // namespace playfs::app

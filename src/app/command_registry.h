@@ -28,7 +28,8 @@ class CommandRegistry {
     CLI::App* added = parent.add_subcommand(name, description);
     added->footer(std::string("Examples:\n") + examples);
     common(*added);
-    added->callback([this, run, arguments] {
+    added->callback([this, run, arguments, added] {
+      if (!added->get_subcommands().empty()) return;  // that one's action counts
       invocation_.action = [run, arguments](CommandContext& context) { return run(context, *arguments); };
     });
     return added;
@@ -59,7 +60,7 @@ class CommandRegistry {
 
 /// mount, run, umount, serve.
 void add_mounting_commands(CommandRegistry& registry);
-/// status, diff, log, blame, commit, discard, restore, revert, update, merge, branches.
+/// status, diff, log, blame, commit, checkpoint, discard, restore, revert, update, merge, branches.
 void add_work_tree_commands(CommandRegistry& registry);
 /// agent, thread, post, mail, sendmail, space, inbox, search.
 void add_conversation_commands(CommandRegistry& registry);

@@ -268,7 +268,7 @@ Result<publish::Cancelled> MountedWorkTree::cancel() {
   return publish::Cancelled{request.cancelled, request.too_late != 0};
 }
 
-Result<std::uint32_t> MountedWorkTree::discard(const std::string& path, bool dry_run) {
+Result<vfs::DiscardResult> MountedWorkTree::discard(const std::string& path, bool dry_run, std::uint64_t kept_in) {
   auto request = prepared<playfs_discard>();
   const std::string named = path.empty() ? "." : path;
   if (named.size() >= sizeof request.path)
@@ -276,8 +276,28 @@ Result<std::uint32_t> MountedWorkTree::discard(const std::string& path, bool dry
                 "the path is longer than " + std::to_string(sizeof request.path - 1) + " bytes");
   std::memcpy(request.path, named.data(), named.size());
   request.flags = dry_run ? PLAYFS_DISCARD_DRY_RUN : 0;
+  request.checkpoint = kept_in;
   PLAYFS_CHECK(call(PLAYFS_IOC_DISCARD, request, "discard " + named));
-  return request.discarded;
+  return vfs::DiscardResult{request.discarded, dry_run ? 0 : request.checkpoint};
+}
+
+Result<vfs::CheckpointResult> MountedWorkTree::checkpoint(const std::string& message) {
+  auto request = prepared<playfs_checkpoint>();
+  PLAYFS_CHECK(put(request.message, message, "the message"));
+  PLAYFS_CHECK(call(PLAYFS_IOC_CHECKPOINT, request, "checkpoint"));
+  return vfs::CheckpointResult{request.id, request.paths};
+}
+
+Result<vfs::RestoreResult> MountedWorkTree::restore(const vfs::RestoreRequest& wanted) {
+  auto request = prepared<playfs_restore>();
+  request.id = wanted.id;
+  std::string paths;
+  for (const std::string& path : wanted.paths) paths += (path.empty() ? "." : path) + '\0';
+  if (paths.size() >= sizeof request.paths)
+    return fail(ErrorCode::invalid_argument, "too many paths for one restore", "name the directories that they are in");
+  std::memcpy(request.paths, paths.data(), paths.size());
+  PLAYFS_CHECK(call(PLAYFS_IOC_RESTORE, request, "restore checkpoint " + std::to_string(wanted.id)));
+  return vfs::RestoreResult{request.restored, request.before, request.conflicts, request.base_then, request.base_now};
 }
 
 }  // namespace playfs::app

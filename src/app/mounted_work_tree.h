@@ -28,7 +28,10 @@ class MountedWorkTree final : public WorkTreeAccess {
   [[nodiscard]] Result<vfs::UpdateResult> update() override;
   [[nodiscard]] Result<vfs::UpdateResult> merge(const std::string& revision) override;
   [[nodiscard]] Result<publish::Cancelled> cancel() override;
-  [[nodiscard]] Result<std::uint32_t> discard(const std::string& path, bool dry_run) override;
+  [[nodiscard]] Result<vfs::DiscardResult> discard(const std::string& path, bool dry_run,
+                                                   std::uint64_t kept_in = 0) override;
+  [[nodiscard]] Result<vfs::CheckpointResult> checkpoint(const std::string& message) override;
+  [[nodiscard]] Result<vfs::RestoreResult> restore(const vfs::RestoreRequest& request) override;
 
  private:
   /// A new descriptor for each call, since status() may run beside another.

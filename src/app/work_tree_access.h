@@ -60,8 +60,14 @@ class WorkTreeAccess {
   /// Cancels what is being published, and returns it to the stage.
   [[nodiscard]] virtual Result<publish::Cancelled> cancel() = 0;
   /// Drops what is staged at and below `path`, relative to the work tree's root ("" for the root itself); it need not
-  /// exist any more. Returns the number of paths. `dry_run`: changes nothing, returns the same.
-  [[nodiscard]] virtual Result<std::uint32_t> discard(const std::string& path, bool dry_run) = 0;
+  /// exist any more. What is staged is kept in a checkpoint first, unless `kept_in` is one. `dry_run`: changes nothing,
+  /// returns the same number of paths.
+  [[nodiscard]] virtual Result<vfs::DiscardResult> discard(const std::string& path, bool dry_run,
+                                                           std::uint64_t kept_in = 0) = 0;
+  /// Keeps what is staged.
+  [[nodiscard]] virtual Result<vfs::CheckpointResult> checkpoint(const std::string& message) = 0;
+  /// Stages what a checkpoint has; it is listed in the status.
+  [[nodiscard]] virtual Result<vfs::RestoreResult> restore(const vfs::RestoreRequest& request) = 0;
 
  private:
   const MountedPlace place_;

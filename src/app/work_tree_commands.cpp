@@ -1,5 +1,5 @@
-// The command line of the commands of a work tree: status, diff, log, blame; commit, discard, restore, revert; update,
-// merge, branches.
+// The command line of the commands of a work tree: status, diff, log, blame; commit, checkpoint, discard, restore,
+// revert; update, merge, branches.
 #include "app/command_registry.h"
 #include "app/commands/commands.h"
 
@@ -79,8 +79,45 @@ void add_publishing(CommandRegistry& registry) {
   std::shared_ptr<DiscardArguments> x;
   registry
       .add(registry.app(), "discard", "Discard staged changes at and below paths",
-           "  playfs discard src/main.c\n  playfs discard   (everything below the working directory)", discard, x)
+           "  playfs discard src/main.c\n  playfs discard   (everything below the working directory)\n"
+           "\n"
+           "What was staged is kept in a checkpoint first. To bring it back: playfs checkpoint restore ID PATH",
+           discard, x)
       ->add_option("PATH", x->paths, "What to discard (default: the working directory)");
+}
+
+void add_checkpoints(CommandRegistry& registry) {
+  std::shared_ptr<CheckpointArguments> c;
+  auto* command =
+      registry.add(registry.app(), "checkpoint", "Keep what is staged on this machine, to return to it",
+                   "  playfs checkpoint -m 'Before the rewrite'\n"
+                   "  playfs checkpoint list\n"
+                   "  playfs checkpoint restore 3 src\n"
+                   "\n"
+                   "Ignored files are not part of a checkpoint. It is never published, and kept until there\n"
+                   "are 100 newer ones, or for 30 days.",
+                   checkpoint, c);
+  command->add_option("-m,--message", c->message, "What it is for")->type_name("TEXT");
+  command->add_option("PATH", c->path, "A path in the work tree (default: the working directory)");
+
+  std::shared_ptr<CheckpointListArguments> l;
+  registry
+      .add(*command, "list", "List the checkpoints, newest first",
+           "  playfs checkpoint list\n  playfs checkpoint list --json", list_checkpoints, l)
+      ->add_option("PATH", l->path, "A path in the work tree (default: the working directory)");
+
+  std::shared_ptr<CheckpointRestoreArguments> r;
+  auto* restore_command =
+      registry.add(*command, "restore", "Stage what a checkpoint has, and drop what it has not",
+                   "  playfs checkpoint restore 3\n"
+                   "  playfs checkpoint restore 3 src/main.c   only what is at and below these paths\n"
+                   "\n"
+                   "What was staged before is kept in another checkpoint, so that this can be taken back.\n"
+                   "If the work tree has been updated since, what the checkpoint has is staged on the new\n"
+                   "base: playfs diff shows it.",
+                   restore_checkpoint, r);
+  restore_command->add_option("ID", r->id, "The checkpoint, as playfs checkpoint list shows it")->required();
+  restore_command->add_option("PATH", r->paths, "Files and directories of the work tree (default: all of it)");
 }
 
 void add_restoring(CommandRegistry& registry) {
@@ -145,6 +182,7 @@ void add_merging(CommandRegistry& registry) {
 void add_work_tree_commands(CommandRegistry& registry) {
   add_inspecting(registry);
   add_publishing(registry);
+  add_checkpoints(registry);
   add_restoring(registry);
   add_merging(registry);
 }

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <playfs/ioctl.h>
 
@@ -184,10 +186,67 @@ void discard(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view in
     if (!wanted.path) return refuse(request, *decoded, "not a path relative to the root of a work tree");
   }
   vfs::Caller caller = request.caller();
+  wanted.kept_in = decoded->checkpoint;
   file_system.discard(caller, node, std::move(wanted),
-                      [request = std::move(request), answer = *decoded](Result<std::uint32_t> result) mutable {
+                      [request = std::move(request), answer = *decoded](Result<vfs::DiscardResult> result) mutable {
                         if (!result) return answer_error(request, answer, result.error());
-                        answer.discarded = *result;
+                        answer.discarded = result->paths;
+                        answer.checkpoint = result->checkpoint;
+                        request.ioctl_result(&answer, sizeof answer);
+                      });
+}
+
+void checkpoint(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
+  auto decoded = decode<playfs_checkpoint>(input);
+  if (!decoded) return request.error_number(EINVAL);
+  if (decoded->flags != 0) return refuse(request, *decoded, kNoFlag);
+  auto message = text_of(decoded->message);
+  if (!message) return refuse(request, *decoded, kNoText);
+  vfs::Caller caller = request.caller();
+  file_system.checkpoint(
+      caller, node, *std::move(message),
+      [request = std::move(request), answer = *decoded](Result<vfs::CheckpointResult> result) mutable {
+        if (!result) return answer_error(request, answer, result.error());
+        answer.id = result->id;
+        answer.paths = result->paths;
+        request.ioctl_result(&answer, sizeof answer);
+      });
+}
+
+/// nullopt if the list is not terminated, or not UTF-8.
+template <std::size_t Size>
+std::optional<std::vector<std::string>> texts_of(const char (&field)[Size]) {
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at < Size && field[at] != '\0';) {
+    std::string text(field + at, strnlen(field + at, Size - at));
+    at += text.size() + 1;
+    if (at >= Size || !is_valid_utf8(text)) return std::nullopt;
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+void restore(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
+  auto decoded = decode<playfs_restore>(input);
+  if (!decoded) return request.error_number(EINVAL);
+  if (decoded->flags != 0) return refuse(request, *decoded, kNoFlag);
+  auto texts = texts_of(decoded->paths);
+  if (!texts) return refuse(request, *decoded, kNoText);
+  vfs::RestoreRequest wanted{decoded->id, {}};
+  for (const std::string& text : *texts) {
+    auto path = path_below_root(text);
+    if (!path) return refuse(request, *decoded, "not a path relative to the root of a work tree");
+    wanted.paths.push_back(*std::move(path));
+  }
+  vfs::Caller caller = request.caller();
+  file_system.restore(caller, node, std::move(wanted),
+                      [request = std::move(request), answer = *decoded](Result<vfs::RestoreResult> result) mutable {
+                        if (!result) return answer_error(request, answer, result.error());
+                        answer.restored = result->paths;
+                        answer.before = result->before;
+                        answer.conflicts = result->conflicts;
+                        put(answer.base_then, result->base_then);
+                        put(answer.base_now, result->base_now);
                         request.ioctl_result(&answer, sizeof answer);
                       });
 }
@@ -247,6 +306,8 @@ void serve_ioctl(vfs::FileSystem& file_system, vfs::NodeId node, unsigned comman
     case PLAYFS_IOC_UPDATE: return update(file_system, node, input, std::move(request));
     case PLAYFS_IOC_MERGE: return merge(file_system, node, input, std::move(request));
     case PLAYFS_IOC_CANCEL: return cancel(file_system, node, input, std::move(request));
+    case PLAYFS_IOC_CHECKPOINT: return checkpoint(file_system, node, input, std::move(request));
+    case PLAYFS_IOC_RESTORE: return restore(file_system, node, input, std::move(request));
     default: return request.error_number(ENOTTY);
   }
 }

@@ -171,7 +171,7 @@ Result<SpoolFilePtr> Stage::State::begin_change(Inode& inode, std::uint64_t keep
       gate.wait(mutex);
       continue;
     }
-    if (!frozen.contains(inode.spool->number())) break;
+    if (!must_not_change(inode.spool)) break;
     PLAYFS_CHECK(unfreeze(inode, keep));
   }
   ++inode.writers;
@@ -217,9 +217,10 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   inode.switching = false;
   gate.wake();
   if (!copied) return copied;
-  if (inode.spool != old || !frozen.contains(old->number())) return {};  // settled or returned to the stage meanwhile
+  if (inode.spool != old || !must_not_change(old)) return {};  // settled or returned to the stage meanwhile
   if (inode.has_row) {
     Batch batch = rows->begin();
+    end_replacement(batch, inode);  // the copy is on disk
     InodeRow row = row_of(inode);
     row.spool = name_spool_file(batch, *fresh);
     rows->put_inode(row);
@@ -227,6 +228,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
     PLAYFS_CHECK(batch.commit());
   }
   fresh->keep = inode.has_row;
+  if (!frozen.contains(old->number())) old->keep = false;
   inode.spool = fresh;
   inode.measured = inode.times_ahead = false;
   return {};
@@ -304,7 +306,7 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
     // Synced or required bytes are not truncated in place: a power loss could take them while a row still names them.
     const bool has_safe_bytes =
         inode->spool && (inode->spool->noted.synced > 0 || inode->spool->expected > 0 || inode->spool->is_lost);
-    if (inode->is_below() || has_safe_bytes || frozen.contains(inode->spool->number())) return empty_out(*inode);
+    if (inode->is_below() || has_safe_bytes || must_not_change(inode->spool)) return empty_out(*inode);
   }
   // Whether replacing bytes are complete is judged by their size, so the replacement must end first.
   bool has_replaced = [&] {

@@ -48,6 +48,7 @@ void Stage::State::settle_or_warn() {
 
 bool Stage::State::remove_given_up() {
   MutexLock only(removing);  // so that a caller short of space waits for a removal in progress
+  snapshots.remove_dropped();
   auto numbers = spool->take_given_up();
   if (numbers.empty()) return false;
   if (auto synced = rows->sync(); !synced) {

@@ -126,6 +126,20 @@ Result<InodePtr> Stage::make_special(const InodePtr& directory, std::string_view
   return make_in(*state_, directory, name, kind, creation, {}, device);
 }
 
+Result<InodePtr> Stage::State::make_unnamed(FileMode mode) {
+  Batch batch = rows->begin();
+  std::uint64_t ino = numbers.take_ino(batch);
+  PLAYFS_CHECK(batch.commit());
+  auto inode = std::make_shared<Inode>(ino, mode == FileMode::symlink ? Kind::symlink : Kind::file);
+  WallTime now = clock.wall();
+  const Metadata& owner = root->metadata;
+  unsigned permissions = mode == FileMode::regular ? 0666 : 0777;
+  if (mode != FileMode::symlink) permissions &= ~options.umask;
+  inode->metadata = {permissions, owner.uid, owner.gid, now, now, now};
+  if (mode != FileMode::symlink) inode->spool = new_spool_file();
+  return inode;
+}
+
 Result<InodePtr> Stage::prepare(const Bytes& content, FileMode mode) {
   State& state = *state_;
   InodePtr inode;
@@ -135,19 +149,10 @@ Result<InodePtr> Stage::prepare(const Bytes& content, FileMode mode) {
   }
   {
     MutexLock lock(state.mutex);
-    Batch batch = state.rows->begin();
-    std::uint64_t ino = state.numbers.take_ino(batch);
-    PLAYFS_CHECK(batch.commit());
-    inode = std::make_shared<Inode>(ino, mode == FileMode::symlink ? Kind::symlink : Kind::file);
-    WallTime now = state.clock.wall();
-    const Metadata& owner = state.root->metadata;
-    unsigned permissions = mode == FileMode::regular ? 0666 : 0777;
-    if (mode != FileMode::symlink) permissions &= ~state.options.umask;
-    inode->metadata = {permissions, owner.uid, owner.gid, now, now, now};
-    if (mode == FileMode::symlink) inode->target = std::move(target);
-    else inode->spool = state.new_spool_file();
+    PLAYFS_TRY(inode, state.make_unnamed(mode));
     if (inode->spool) inode->spool->is_partial = content.size() > 0;
   }
+  inode->target = std::move(target);
   // No other thread knows the inode: neither lock nor gate is needed.
   if (!inode->spool || content.size() == 0) return inode;
   PLAYFS_TRY(SharedFd fd, state.spool->descriptor(*inode->spool, true));

@@ -68,6 +68,7 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
   PLAYFS_TRY(state->lock, take_lock(directory));
   PLAYFS_TRY(state->rows, open_rows(directory));
   PLAYFS_TRY(state->spool, Spool::open(directory + "/spool", state->options.descriptors));
+  state->snapshots.abandon();
   state->begin_housekeeping();
   {
     Loader loader(*state);
@@ -118,6 +119,7 @@ Stage::State::State(StageOptions given, const Clock& clock)
     : options(std::move(given)),
       clock(clock),
       boot(options.boot ? *options.boot : boot_of_system()),
+      snapshots(options.directory),
       reserve(options.directory) {}
 
 Stage::State::~State() {

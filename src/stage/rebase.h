@@ -50,6 +50,8 @@ class Rebase {
   /// until the batch is committed.
   [[nodiscard]] Status run();
 
+  /// Why open files of the old base, or of what was dropped, cannot be written any more; "": as the new base says.
+  std::string replaced_by;
   std::vector<Invalidation> invalidations;
   /// Paths that the new base brings but a local file blocks.
   std::vector<std::string> obstructed;

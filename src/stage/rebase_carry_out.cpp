@@ -39,9 +39,10 @@ void Rebase::lose_name(const InodePtr& file) {
 }
 
 void Rebase::supersede(const InodePtr& inode) {
-  std::string why = next_ == state_.base ? "its staged changes were discarded"
-                    : next_              ? "replaced by revision " + next_->revision.id.text()
-                                         : "replaced by a base without files";
+  std::string why = !replaced_by.empty()   ? replaced_by
+                    : next_ == state_.base ? "its staged changes were discarded"
+                    : next_                ? "replaced by revision " + next_->revision.id.text()
+                                           : "replaced by a base without files";
   batch_.after_commit([inode, why = std::move(why)] { inode->superseded = why; });
 }
 

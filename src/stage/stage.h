@@ -165,6 +165,13 @@ struct Discarded {
   std::set<std::string> paths = {};
 };
 
+struct Restored {
+  std::vector<Invalidation> changed = {};
+  std::set<std::string> paths = {};  ///< what differed from the checkpoint; kStatePath for the state
+  std::uint64_t before = 0;          ///< the checkpoint that was made of what was staged before; 0: nothing was
+  RevisionId base_then = {}, base_now = {};
+};
+
 /// Reports what changed once the tree has changed in memory, even if syncing that fails: memory is the authority.
 /// Called without the stage's lock.
 using Told = std::function<void(const std::vector<Invalidation>&)>;
@@ -336,6 +343,21 @@ class Stage {
   /// again; hold it for local work only.
   class Hold;
   [[nodiscard]] std::unique_ptr<Hold> hold_writers();
+
+  // Checkpoints: what is staged, kept on this machine for a restore. On disk and in the code they are snapshots.
+  /// Keeps all that is staged at one moment, at the cost of a hard link for each file; nullopt: nothing is. Ignored
+  /// files are not part of it. When it returns it is safe from a power loss, but for bytes that nobody has synced.
+  [[nodiscard]] Result<std::optional<Checkpoint>> checkpoint(const std::string& message);
+  /// The same within a Hold, for a caller that goes on to drop what is staged.
+  [[nodiscard]] Result<std::optional<Checkpoint>> checkpoint(const std::string& message, const Hold& held);
+  /// Newest first.
+  [[nodiscard]] std::vector<Checkpoint> checkpoints() const;
+  /// Stages at and below `paths` (none, or "": everything) what the checkpoint has there, and drops what it has not,
+  /// after keeping what is staged as another checkpoint; all at one moment and in one record. Published files of today
+  /// stay under it: what the checkpoint has is staged on the present base. With everything come the project's state
+  /// and, if the base is still the same, the merge of then; conflicts come with their paths. Local-only files are
+  /// neither kept nor touched. `busy` while something is pending, or if a local-only file is in the way.
+  [[nodiscard]] Result<Restored> restore(std::uint64_t id, const std::vector<std::string>& paths);
   /// Puts another base under a clean work tree. REQUIRES: what is conflicted() was resolved. Fails with `busy` if
   /// something is staged, or if the base is no longer `from`, which `base` was compared with; also if anything is
   /// local-only and `base` brings other ignore rules, by which it might not be.

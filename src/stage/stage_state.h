@@ -20,6 +20,7 @@
 #include "stage/store/numbers.h"
 #include "stage/store/reserve.h"
 #include "stage/store/row_store.h"
+#include "stage/store/snapshots.h"
 #include "stage/store/spool.h"
 #include "stage/survey.h"
 #include "stage/verdicts.h"
@@ -138,6 +139,8 @@ struct Stage::State {
   void look_after_replacements() PLAYFS_EXCLUDES(mutex);
 
   // name_operations.cpp
+  /// A new file or link without a name, content or row.
+  [[nodiscard]] Result<InodePtr> make_unnamed(FileMode mode) PLAYFS_REQUIRES(mutex);
   /// `target` is for symbolic links, `device` for device nodes.
   [[nodiscard]] Result<InodePtr> make(const InodePtr& directory, std::string_view name, Kind kind,
                                       const Creation& creation, std::string_view target, dev_t device)
@@ -188,10 +191,14 @@ struct Stage::State {
   /// Updates size and times of an inode with a spool file.
   [[nodiscard]] Status measure(Inode& inode) PLAYFS_REQUIRES(mutex);
   /// Waits until the bytes may be changed, gives the inode a spool file of its own with the first `keep` bytes if they
-  /// are frozen, and counts the caller as a writer.
+  /// must not change, and counts the caller as a writer.
   [[nodiscard]] Result<SpoolFilePtr> begin_change(Inode& inode, std::uint64_t keep) PLAYFS_REQUIRES(mutex);
   /// `done`: the bytes did change.
   void end_change(Inode& inode, bool done) PLAYFS_REQUIRES(mutex);
+  /// Whether a pending layer or a checkpoint has these very bytes.
+  [[nodiscard]] bool must_not_change(const SpoolFilePtr& file) const PLAYFS_REQUIRES(mutex) {
+    return frozen.contains(file->number()) || spool->is_shared(*file);
+  }
   [[nodiscard]] Status unfreeze(Inode& inode, std::uint64_t keep) PLAYFS_REQUIRES(mutex);
   /// Runs `change` on the descriptor of an inode's bytes, without the mutex.
   template <class Change>
@@ -243,6 +250,12 @@ struct Stage::State {
   void drop_pending() PLAYFS_REQUIRES(mutex);
   void forget_pending() PLAYFS_REQUIRES(mutex);
 
+  // taking_snapshots.cpp
+  [[nodiscard]] Snapshot describe_staged(const Survey& found, std::map<std::string, SpoolFilePtr>& bytes) const
+      PLAYFS_REQUIRES(mutex);
+  /// REQUIRES: writers are held.
+  [[nodiscard]] Result<std::optional<Checkpoint>> take_snapshot(const std::string& message) PLAYFS_EXCLUDES(mutex);
+
   // new_base.cpp
   /// The staged paths at which `next` brings something that the staged version lacks.
   [[nodiscard]] std::vector<std::string> contested(const RevisionTreePtr& next, const std::set<std::string>& handled)
@@ -283,6 +296,7 @@ struct Stage::State {
   bool is_open = false;             ///< completely: memory may be written to disk
   std::shared_ptr<Spool> spool;
   std::unique_ptr<Rows> rows;
+  const Snapshots snapshots;  ///< making and removing: with writers held
 
   Mutex mutex;
   Numbers numbers PLAYFS_GUARDED_BY(mutex);

@@ -108,6 +108,30 @@ struct WorkStatus {
 struct DiscardRequest {
   std::optional<std::string> path;  ///< in the work tree, "" for its root; nullopt: the path of the node called on
   bool dry_run = false;             ///< answer as usual, but change nothing
+  std::uint64_t kept_in = 0;        ///< a checkpoint of what is staged that was made for this: no other one is
+};
+
+struct DiscardResult {
+  std::uint32_t paths = 0;
+  std::uint64_t checkpoint = 0;  ///< it has what was dropped; 0: nothing was
+};
+
+struct CheckpointResult {
+  std::uint64_t id = 0;  ///< 0: nothing was staged
+  std::uint64_t paths = 0;
+};
+
+struct RestoreRequest {
+  std::uint64_t id = 0;
+  std::vector<std::string> paths;  ///< in the work tree; none: all of it
+};
+
+struct RestoreResult {
+  std::uint32_t paths = 0;      ///< what differed from the checkpoint
+  std::uint64_t before = 0;     ///< the checkpoint of what was staged before; 0: nothing was
+  std::uint32_t conflicts = 0;  ///< paths
+  std::string base_then;        ///< what the checkpoint was staged on...
+  std::string base_now;         ///< ...and is staged on now
 };
 
 struct UpdateResult {
@@ -179,8 +203,11 @@ class FileSystem {
   /// An empty agent means the mount's default. Without `wait`, answers as soon as the change is frozen.
   virtual void commit(const Caller&, NodeId, CommitRequest, Reply<CommitResult>) = 0;
   virtual void work_status(const Caller&, NodeId, Reply<WorkStatus>) = 0;
-  /// Drops what is staged at and below a path; returns the number of paths.
-  virtual void discard(const Caller&, NodeId, DiscardRequest, Reply<std::uint32_t>) = 0;
+  /// Drops what is staged at and below a path, after keeping it in a checkpoint.
+  virtual void discard(const Caller&, NodeId, DiscardRequest, Reply<DiscardResult>) = 0;
+  /// Keeps what is staged, for a restore.
+  virtual void checkpoint(const Caller&, NodeId, std::string message, Reply<CheckpointResult>) = 0;
+  virtual void restore(const Caller&, NodeId, RestoreRequest, Reply<RestoreResult>) = 0;
   /// Updates to head, or merges `revision` if one is given.
   virtual void update(const Caller&, NodeId, RevisionId revision, Reply<UpdateResult>) = 0;
   /// Returns the publication under way to the stage, as far as it has not been sent.

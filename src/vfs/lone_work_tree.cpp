@@ -84,10 +84,24 @@ void LoneWorkTree::commit(CommitRequest request, CancelToken cancel, Reply<Commi
                     std::move(done), std::move(cancel));
 }
 
-void LoneWorkTree::discard(std::string path, bool dry_run, Reply<std::uint32_t> done) {
-  run<std::uint32_t>(Counted::discard,
-                     as_attempt([tree = tree_, path = std::move(path), dry_run](const OperationPtr& op) {
-                       return tree->discard(op, {path}, dry_run);
+void LoneWorkTree::discard(DiscardRequest request, Reply<DiscardResult> done) {
+  run<DiscardResult>(Counted::discard, as_attempt([tree = tree_, request = std::move(request)](const OperationPtr& op) {
+                       return tree->discard(op, {*request.path}, request.dry_run, request.kept_in);
+                     }),
+                     std::move(done));
+}
+
+void LoneWorkTree::checkpoint(std::string message, Reply<CheckpointResult> done) {
+  run<CheckpointResult>(Counted::checkpoint,
+                        as_attempt([tree = tree_, message = std::move(message)](const OperationPtr& op) {
+                          return tree->checkpoint(op, message);
+                        }),
+                        std::move(done));
+}
+
+void LoneWorkTree::restore(RestoreRequest request, Reply<RestoreResult> done) {
+  run<RestoreResult>(Counted::restore, as_attempt([tree = tree_, request = std::move(request)](const OperationPtr& op) {
+                       return tree->restore(op, request);
                      }),
                      std::move(done));
 }

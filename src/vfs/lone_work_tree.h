@@ -41,7 +41,10 @@ class LoneWorkTree {
 
   // All of these REQUIRE that open() has succeeded.
   void commit(CommitRequest request, CancelToken cancel, Reply<CommitResult> done);
-  void discard(std::string path, bool dry_run, Reply<std::uint32_t> done);
+  /// REQUIRES: request.path.
+  void discard(DiscardRequest request, Reply<DiscardResult> done);
+  void checkpoint(std::string message, Reply<CheckpointResult> done);
+  void restore(RestoreRequest request, Reply<RestoreResult> done);
   /// Updates to head, or merges `revision` if one is given.
   void update(const RevisionId& revision, Reply<UpdateResult> done);
   void cancel(Reply<Cancelled> done);

@@ -39,6 +39,8 @@ std::string_view name_of(Counted operation) {
     case Counted::discard: return "discard";
     case Counted::update: return "update";
     case Counted::cancel: return "cancel";
+    case Counted::checkpoint: return "checkpoint";
+    case Counted::restore: return "restore";
   }
   return "unknown";
 }

@@ -37,8 +37,10 @@ enum class Counted {
   discard,
   update,
   cancel,
+  checkpoint,
+  restore,
 };
-inline constexpr std::size_t kCounted = static_cast<std::size_t>(Counted::cancel) + 1;
+inline constexpr std::size_t kCounted = static_cast<std::size_t>(Counted::restore) + 1;
 std::string_view name_of(Counted operation);
 
 class Metrics {

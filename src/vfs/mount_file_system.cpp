@@ -56,7 +56,9 @@ Locked locked_for(Counted operation, std::vector<NodeId> nodes) {
     case Counted::work_status:
     case Counted::discard:
     case Counted::update:
-    case Counted::cancel: return {};
+    case Counted::cancel:
+    case Counted::checkpoint:
+    case Counted::restore: return {};
     case Counted::read_link:
     case Counted::read:
     case Counted::write:
@@ -441,13 +443,25 @@ void MountFileSystem::work_status(const Caller& caller, NodeId id, Reply<WorkSta
 
 namespace {
 
-Async<std::uint32_t> discard_in(Mount& mount, OperationPtr op, NodeId id, DiscardRequest request) {
+Async<DiscardResult> discard_in(Mount& mount, OperationPtr op, NodeId id, DiscardRequest request) {
   PLAYFS_AWAIT(const NodePtr node, repeat([&] { return target_of(mount, op, id); }));
   PLAYFS_AWAIT(const auto tree, repeat([&] { return node->work_tree(op); }));
   auto path = request.path ? std::move(request.path) : node->path_in_work();
   if (!path) co_return fail(ErrorCode::not_found, "the file was deleted");
-  auto discarded = tree->discard(op, {std::move(*path)}, request.dry_run);
+  auto discarded = tree->discard(op, {std::move(*path)}, request.dry_run, request.kept_in);
   co_return co_await discarded;
+}
+
+Async<CheckpointResult> checkpoint_in(Mount& mount, OperationPtr op, NodeId id, std::string message) {
+  PLAYFS_AWAIT(const auto tree, repeat([&] { return work_tree_of(mount, op, id); }));
+  auto made = tree->checkpoint(op, std::move(message));
+  co_return co_await made;
+}
+
+Async<RestoreResult> restore_in(Mount& mount, OperationPtr op, NodeId id, RestoreRequest request) {
+  PLAYFS_AWAIT(const auto tree, repeat([&] { return work_tree_of(mount, op, id); }));
+  auto restored = tree->restore(op, std::move(request));
+  co_return co_await restored;
 }
 
 Async<UpdateResult> update_in(Mount& mount, OperationPtr op, NodeId id, RevisionId revision) {
@@ -464,11 +478,25 @@ Async<Cancelled> cancel_in(Mount& mount, OperationPtr op, NodeId id) {
 
 }  // namespace
 
-void MountFileSystem::discard(const Caller& caller, NodeId id, DiscardRequest request, Reply<std::uint32_t> reply) {
+void MountFileSystem::discard(const Caller& caller, NodeId id, DiscardRequest request, Reply<DiscardResult> reply) {
   auto attempt = as_attempt([mount = mount_.get(), id, request = std::move(request)](const OperationPtr& op) {
     return discard_in(*mount, op, id, request);
   });
-  run_ioctl<std::uint32_t>(*mount_, Counted::discard, caller, id, std::move(attempt), std::move(reply));
+  run_ioctl<DiscardResult>(*mount_, Counted::discard, caller, id, std::move(attempt), std::move(reply));
+}
+
+void MountFileSystem::checkpoint(const Caller& caller, NodeId id, std::string message, Reply<CheckpointResult> reply) {
+  auto attempt = as_attempt([mount = mount_.get(), id, message = std::move(message)](const OperationPtr& op) {
+    return checkpoint_in(*mount, op, id, message);
+  });
+  run_ioctl<CheckpointResult>(*mount_, Counted::checkpoint, caller, id, std::move(attempt), std::move(reply));
+}
+
+void MountFileSystem::restore(const Caller& caller, NodeId id, RestoreRequest request, Reply<RestoreResult> reply) {
+  auto attempt = as_attempt([mount = mount_.get(), id, request = std::move(request)](const OperationPtr& op) {
+    return restore_in(*mount, op, id, request);
+  });
+  run_ioctl<RestoreResult>(*mount_, Counted::restore, caller, id, std::move(attempt), std::move(reply));
 }
 
 void MountFileSystem::update(const Caller& caller, NodeId id, RevisionId revision, Reply<UpdateResult> reply) {

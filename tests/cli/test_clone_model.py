@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Two clones and a mount of one project, used in turn by a random model: what is published equals a plain directory that
-got the same edits. Commands are killed at random instants.
+got the same edits, also where they were discarded and restored in between. Commands are killed at random instants.
 
 PLAYFS_SEED repeats a run, PLAYFS_STEPS sets its length. Without FUSE a third clone takes the mount's place.
 """
@@ -158,6 +158,13 @@ class Turns(fixture.Fixture):
                 done += 1
                 if in_clone and rng.random() < 0.1:
                     run('status')
+            staged = json.loads(self.playfs('status', '--json', cwd=place, who=who).stdout)['staged']
+            if staged and rng.random() < 0.4:
+                run('discard', '.')
+                newest = json.loads(self.playfs('status', '--json', cwd=place, who=who).stdout)['checkpoints'][0]
+                self.assertEqual(newest['message'], 'before a discard', (seed, done, who))
+                run('checkpoint', 'restore', str(newest['id']))
+                self.compare(wanted, place, (seed, done, who, 'discarded and restored'))
             run('commit', '-m', f'step {done}')
             status = json.loads(self.playfs('status', '--json', cwd=place, who=who).stdout)
             self.assertEqual((status['staged'], status['conflicts']), ([], []), (seed, done, who))

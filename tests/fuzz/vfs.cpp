@@ -256,8 +256,8 @@ void Kernel::command(unsigned kind) {
     const unsigned how = input_.byte();
     request.dry_run = how & 1;
     if (how & 2) request.path = name();
-    auto discarded =
-        ask<std::uint32_t>([&](const auto& caller, auto reply) { fs_.discard(caller, id, request, std::move(reply)); });
+    auto discarded = ask<vfs::DiscardResult>(
+        [&](const auto& caller, auto reply) { fs_.discard(caller, id, request, std::move(reply)); });
     if (!discarded) is_certain_ = false;
   } else if (kind == 29) {
     files_.clear();

@@ -1,4 +1,5 @@
-// Random operations on a stage, with publications, other bases and remounts in between, compared with the model.
+// Random operations on a stage, with publications, other bases and remounts in between, compared with the model. At the
+// end, checkpoints that were made meanwhile are restored.
 //
 // PLAYFS_MODEL_SEEDS=N runs N sequences instead of a few; PLAYFS_MODEL_SEED=S replays one.
 #include <cstdlib>
@@ -16,6 +17,58 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+/// What was kept in a checkpoint, according to the model.
+struct Kept {
+  std::uint64_t id = 0;
+  std::map<std::string, std::optional<Text>> staged;  ///< nullopt: deleted
+};
+
+std::optional<Kept> keep(test::Workbench& bench, const Model& model) {
+  Kept kept;
+  const Texts now = model.published_view();
+  Texts all = now;
+  all.insert(model.base().begin(), model.base().end());
+  for (const auto& [path, text] : all) {
+    auto here = now.find(path), there = model.base().find(path);
+    if (here == now.end()) kept.staged.emplace(path, std::nullopt);
+    else if (there == model.base().end() || !(here->second == there->second)) kept.staged.emplace(path, here->second);
+  }
+  auto made = bench.stage->checkpoint("model");
+  EXPECT_TRUE(made) << made.error().message;
+  if (!made || !*made) {
+    EXPECT_TRUE(kept.staged.empty() || !made);
+    return std::nullopt;
+  }
+  kept.id = (*made)->id;
+  return kept;
+}
+
+/// Restores each in turn, and what was there before each.
+void restore_all(test::Workbench& bench, const Texts& base, const std::vector<Kept>& all) {
+  for (const Kept& kept : all) {
+    const Texts before = bench.files();
+    Texts expected = base;
+    for (const auto& [path, text] : kept.staged) {
+      if (text) expected.insert_or_assign(path, *text);
+      else expected.erase(path);
+    }
+    auto restored = bench.stage->restore(kept.id, {});
+    if (!restored) {
+      // A fifo, or a directory of another base, is in the way.
+      EXPECT_EQ(restored.error().code, ErrorCode::busy) << kept.id << ": " << restored.error().message;
+      EXPECT_EQ(bench.files(), before) << kept.id;
+      continue;
+    }
+    EXPECT_EQ(bench.files(), expected) << kept.id;
+    if (kept.id % 3 == 0) bench.reopen();
+    EXPECT_EQ(bench.files(), expected) << kept.id;
+    if (restored->before == 0) continue;
+    auto undone = bench.stage->restore(restored->before, {});
+    EXPECT_TRUE(undone) << undone.error().message;
+    EXPECT_EQ(bench.files(), before) << "before " << kept.id;
+  }
+}
+
 /// False at the first disagreement, which is reported with everything that led to it.
 bool run(std::uint64_t seed, int length) {
   std::mt19937_64 random(seed);
@@ -23,7 +76,12 @@ bool run(std::uint64_t seed, int length) {
   bench.open(test::revision_of("r1", kBase));
   Model model(kBase);
   std::string history;
+  std::vector<Kept> kept;
   for (int step = 0; step < length; ++step) {
+    if (step % 20 == 19) {
+      if (auto one = keep(bench, model)) kept.push_back(*std::move(one));
+      history += "  checkpoint\n";
+    }
     Operation operation = model.invent(random);
     history += "  " + describe(operation) + "\n";
     auto answer = apply(bench, model, operation);
@@ -44,7 +102,9 @@ bool run(std::uint64_t seed, int length) {
       return false;
     }
   }
-  return true;
+  if (bench.stage->thaw("tx")) restore_all(bench, model.base(), kept);
+  if (testing::Test::HasFailure()) ADD_FAILURE() << "seed " << seed << ", restoring:\n" << history;
+  return !testing::Test::HasFailure();
 }
 
 TEST(StageModel, RandomOperationsAgree) {

@@ -113,6 +113,23 @@ struct DiscardArguments {
 };
 Result<ExitCode> discard(CommandContext& context, const DiscardArguments& arguments);
 
+struct CheckpointArguments {
+  std::string message;
+  std::string path = ".";
+};
+Result<ExitCode> checkpoint(CommandContext& context, const CheckpointArguments& arguments);
+
+struct CheckpointListArguments {
+  std::string path = ".";
+};
+Result<ExitCode> list_checkpoints(CommandContext& context, const CheckpointListArguments& arguments);
+
+struct CheckpointRestoreArguments {
+  std::string id;
+  std::vector<std::string> paths;  ///< none: everything in the work tree of the working directory
+};
+Result<ExitCode> restore_checkpoint(CommandContext& context, const CheckpointRestoreArguments& arguments);
+
 struct BlameArguments {
   std::string path;
   std::optional<std::string> revision;  ///< none: the work tree's version

@@ -18,6 +18,12 @@ struct DiscardTarget {
   WorkTreeAccess* tree = nullptr;
 };
 
+/// Where a work tree's changes are kept, and which of them were dropped.
+struct Kept {
+  std::uint64_t checkpoint = 0;
+  std::string paths;
+};
+
 }  // namespace
 
 Result<ExitCode> discard(CommandContext& context, const DiscardArguments& arguments) {
@@ -57,8 +63,10 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
   for (const DiscardTarget& target : targets) PLAYFS_CHECK(target.tree->discard(target.at.path, true));
   std::uint64_t discarded = 0;
   std::string done;
+  std::map<WorkTreeAccess*, Kept> kept;
   for (const DiscardTarget& target : targets) {
-    auto count = target.tree->discard(target.at.path, false);
+    Kept& in = kept[target.tree];
+    auto count = target.tree->discard(target.at.path, false, in.checkpoint);
     // A path below one that was named earlier is as published already, and may no longer exist.
     if (!count && count.error().code == ErrorCode::not_found && !done.empty()) continue;
     if (!count && !done.empty()) {
@@ -67,13 +75,18 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
       return fail(std::move(error));
     }
     if (!count) return fail(std::move(count).error());
-    discarded += *count;
+    discarded += count->paths;
     done += " " + target.at.named;
+    if (count->checkpoint != 0) in.checkpoint = count->checkpoint;
+    in.paths += " " + shell_operand(target.at.named);
   }
   PLAYFS_TRY(const auto merging, taken_in());
   if (discarded == 0 && merging == merging_before) context.out.note("Nothing is staged there.");
   if (discarded > 0)
     context.out.note("Discarded the changes to " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
+  for (const auto& [tree, in] : kept)
+    if (in.checkpoint != 0)
+      context.out.note("To bring them back: playfs checkpoint restore " + std::to_string(in.checkpoint) + in.paths);
   PLAYFS_TRY(auto conflicts, in_conflict());
   std::erase_if(conflicts, [&](const std::string& path) { return conflicts_before.contains(path); });
   if (!conflicts.empty())
@@ -89,7 +102,9 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
       context.out.note("Still merging " + safe(revision) +
                        ": the next commit merges it without what was discarded. To abandon the merge: playfs discard " +
                        shell_word(place.work));
-  context.out.document(JsonObject{{"project", place.project}, {"discarded", discarded}});
+  context.out.document(JsonObject{{"project", place.project},
+                                  {"discarded", discarded},
+                                  {"checkpoint", kept[&last].checkpoint == 0 ? Json() : Json(kept[&last].checkpoint)}});
   return ExitCode::done;
 }
 

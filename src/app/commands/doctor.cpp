@@ -298,9 +298,13 @@ bool tell(Findings& findings, const std::string& directory, const stage::StageHe
             "the last {} bytes of its operations log are incomplete, as after a power loss; the next mount drops them",
             health.torn),
         std::string(kRepair) + " (first saves a copy in lost+found)");
+  for (const Error& damage : health.damaged_checkpoints)
+    findings.add(Finding::wrong, "stage", directory, damage.message,
+                 "playfs checkpoint restore ID PATH brings back what is whole in it; nothing else needs it");
   if (health.is_sound())
     findings.add(Finding::well, "stage", directory,
                  fmt::format("sound, {} files with staged bytes", health.files) +
+                     (health.checkpoints == 0 ? "" : fmt::format(", {} checkpoints", health.checkpoints)) +
                      (health.operations == 0 ? "" : fmt::format(", {} operations in its log", health.operations)));
   return true;
 }

@@ -7,6 +7,7 @@
 #include "app/path_in_work.h"
 #include "app/work_edits.h"
 #include "app/work_tree_access.h"
+#include "base/shell.h"
 
 namespace playfs::app {
 
@@ -60,17 +61,18 @@ Status plan(RestorePlan& plan, const std::string& path, const Trees& trees) {
   return {};
 }
 
-/// From the base, files become what they were before they were staged.
-Status unstage(const WorkEdits& edits, WorkTreeAccess& tree) {
+/// From the base, files become what they were before they were staged. Returns the checkpoint that has what was.
+Result<std::uint64_t> unstage(const WorkEdits& edits, WorkTreeAccess& tree) {
   const auto paths = edits.put_paths();
   PLAYFS_CHECK(edits.check_ways());
+  std::uint64_t checkpoint = 0;
   for (const bool dry_run : {true, false}) {
     for (const std::string& path : paths) {
-      auto count = tree.discard(path, dry_run);
-      if (!count) return fail(std::move(count).error());
+      PLAYFS_TRY(const vfs::DiscardResult dropped, tree.discard(path, dry_run, checkpoint));
+      if (dropped.checkpoint != 0) checkpoint = dropped.checkpoint;
     }
   }
-  return {};
+  return checkpoint;
 }
 
 std::string files(std::size_t count) { return std::to_string(count) + (count == 1 ? " file" : " files"); }
@@ -111,10 +113,19 @@ Result<ExitCode> restore(CommandContext& context, const RestoreArguments& argume
   const Trees trees{*source, *base, *work, std::move(hidden)};
   for (const PathInWork& at : targets) PLAYFS_CHECK(plan(planned, at.path, trees));
 
-  if (revision.text() == base_id) PLAYFS_CHECK(unstage(planned.edits, *tree));
-  else PLAYFS_CHECK(planned.edits.carry_out());
+  std::uint64_t checkpoint = 0;
+  if (revision.text() == base_id) {
+    PLAYFS_TRY(checkpoint, unstage(planned.edits, *tree));
+  } else {
+    PLAYFS_CHECK(planned.edits.carry_out());
+  }
 
   tell(context.out, status, planned, revision);
+  if (checkpoint != 0) {
+    std::string paths;
+    for (const PathInWork& at : targets) paths += " " + shell_operand(at.named);
+    context.out.note("To bring back what was staged: playfs checkpoint restore " + std::to_string(checkpoint) + paths);
+  }
   Json::Array restored, removed;
   for (const std::string& path : planned.edits.put_paths()) restored.emplace_back(path);
   for (const std::string& path : planned.edits.removed_paths()) removed.emplace_back(path);

@@ -276,14 +276,19 @@ Result<mcp::Answer> Publishing::discard(WorkTreeAccess& tree, const Wanted& want
   if (wanted.paths.empty())
     return fail(ErrorCode::invalid_argument, "discard needs paths: files or directories, or [\"/\"] for all changes");
   for (const std::string& path : wanted.paths) PLAYFS_CHECK(tree.discard(path, true));
-  std::uint64_t count = 0;
+  std::uint64_t count = 0, checkpoint = 0;
   for (const std::string& path : wanted.paths) {
-    auto discarded = tree.discard(path, false);
+    auto discarded = tree.discard(path, false, checkpoint);
     // One below another that was named before is as published already.
     if (!discarded && (discarded.error().code != ErrorCode::not_found || count == 0)) return fail(discarded.error());
-    count += discarded.value_or(0);
+    if (!discarded) continue;
+    count += discarded->paths;
+    if (discarded->checkpoint != 0) checkpoint = discarded->checkpoint;
   }
-  return answered({"Discarded the changes to " + count_words(count, "path") + "."}, "list with what=changes");
+  std::string text = "Discarded the changes to " + count_words(count, "path") + ".";
+  if (checkpoint != 0)
+    text += " In a shell there, playfs checkpoint restore " + std::to_string(checkpoint) + " brings them back.";
+  return answered({std::move(text)}, "list with what=changes");
 }
 
 Result<mcp::Answer> Publishing::wait(WorkTreeAccess& tree, mcp::Call& call) {

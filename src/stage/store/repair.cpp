@@ -19,6 +19,7 @@
 #include "stage/store/begun.h"
 #include "stage/store/lost_found.h"
 #include "stage/store/row_store.h"
+#include "stage/store/snapshots.h"
 #include "stage/store/spool.h"
 
 namespace playfs::stage {
@@ -139,9 +140,20 @@ Result<std::vector<std::uint64_t>> spool_files(const std::string& directory) {
   return spool->list();
 }
 
+void examine_checkpoints(const std::string& directory, StageHealth& health) {
+  const Snapshots snapshots(directory);
+  for (const Checkpoint& each : snapshots.list()) {
+    auto snapshot = snapshots.read(each.id);
+    const Status whole = snapshot ? snapshots.check(*snapshot) : fail(snapshot.error());
+    if (whole) ++health.checkpoints;
+    else health.damaged_checkpoints.push_back(whole.error());
+  }
+}
+
 /// REQUIRES: the lock is held.
 Result<StageHealth> examine_locked(const std::string& directory) {
   StageHealth health;
+  examine_checkpoints(directory, health);
   PLAYFS_TRY(auto present, spool_files(directory));
   Named named;
   if (auto there = Rows::check_database(directory); !there) {

@@ -28,6 +28,8 @@ struct StageHealth {
   std::uint64_t torn = 0;              ///< bytes of the log that form no operation
   bool has_changed_last = false;       ///< they are an operation that was altered after it was written
   bool is_log_damaged = false;         ///< records follow the damage, so no mount opens it
+  std::uint64_t checkpoints = 0;       ///< that can be restored
+  std::vector<Error> damaged_checkpoints;  ///< why others cannot; neither a mount nor a repair minds them
 
   [[nodiscard]] bool is_sound() const {
     return !database && lost.empty() && gone.empty() && bad.empty() && orphans.empty() && torn == 0;

@@ -43,6 +43,24 @@ Status copy_range(int from, int to, std::uint64_t offset, std::uint64_t end) {
   return {};
 }
 
+/// Copies the first `size` bytes: as a reflink where the disk can, holes kept.
+Status copy_bytes(int from, int to, std::uint64_t size) {
+  if (ioctl(to, FICLONE, from) != 0) {
+    for (std::uint64_t offset = 0; offset < size;) {
+      off_t data = lseek(from, static_cast<off_t>(offset), SEEK_DATA);
+      if (data < 0 && errno == ENXIO) break;  // only a hole is left
+      if (data < 0) return fail(error_from_errno(errno, "copy a staged file"));
+      off_t hole = lseek(from, data, SEEK_HOLE);
+      if (hole < 0) return fail(error_from_errno(errno, "copy a staged file"));
+      std::uint64_t end = std::min(size, static_cast<std::uint64_t>(hole));
+      PLAYFS_CHECK(copy_range(from, to, static_cast<std::uint64_t>(data), end));
+      offset = static_cast<std::uint64_t>(hole);
+    }
+  }
+  if (ftruncate(to, static_cast<off_t>(size)) != 0) return fail(error_from_errno(errno, "copy a staged file"));
+  return {};
+}
+
 /// Suffix of partial files' names.
 constexpr char kPartial = '~';
 
@@ -224,35 +242,78 @@ std::uint64_t Spool::free_room() const noexcept {
 
 Status Spool::clone(SpoolFile& from, SpoolFile& to, std::uint64_t size) {
   PLAYFS_TRY(SharedFd source, descriptor(from, false));
-  if (!source) return {};
+  return source ? clone(source->get(), to, size) : Status();
+}
+
+Status Spool::clone(int from, SpoolFile& to, std::uint64_t size) {
   PLAYFS_TRY(SharedFd target, descriptor(to, true));
-  if (ioctl(target->get(), FICLONE, source->get()) != 0) {
-    for (std::uint64_t offset = 0; offset < size;) {
-      off_t data = lseek(source->get(), static_cast<off_t>(offset), SEEK_DATA);
-      if (data < 0 && errno == ENXIO) break;  // only a hole is left
-      if (data < 0) return fail(error_from_errno(errno, "copy a staged file"));
-      off_t hole = lseek(source->get(), data, SEEK_HOLE);
-      if (hole < 0) return fail(error_from_errno(errno, "copy a staged file"));
-      std::uint64_t end = std::min(size, static_cast<std::uint64_t>(hole));
-      PLAYFS_CHECK(copy_range(source->get(), target->get(), static_cast<std::uint64_t>(data), end));
-      offset = static_cast<std::uint64_t>(hole);
-    }
-  }
-  if (ftruncate(target->get(), static_cast<off_t>(size)) != 0)
-    return fail(error_from_errno(errno, "copy a staged file"));
-  return {};
+  return copy_bytes(from, target->get(), size);
 }
 
 Status Spool::complete(SpoolFile& file) {
-  if (file.is_made) {
-    PLAYFS_CHECK(sync_bytes(file));
+  if (file.is_made) PLAYFS_CHECK(sync_bytes(file));
+  PLAYFS_CHECK(take_name(file));
+  return sync_names();
+}
+
+Status Spool::name(const std::vector<SpoolFilePtr>& files) {
+  for (const auto& file : files) PLAYFS_CHECK(take_name(*file));
+  return sync_names();
+}
+
+Status Spool::take_name(SpoolFile& file) {
+  if (file.is_made && file.is_partial) {
     const std::string name = std::to_string(file.number());
     if (renameat(directory_.get(), file.name().c_str(), directory_.get(), name.c_str()) != 0)
       return fail(error_from_errno(errno, "name spool/" + name));
     ++names_made_;
   }
   file.is_partial = false;
-  return sync_names();
+  return {};
+}
+
+Result<std::uint64_t> Spool::share(SpoolFile& file, int folder) {
+  const std::string name = std::to_string(file.number());
+  file.may_be_shared = true;
+  if (linkat(directory_.get(), name.c_str(), folder, name.c_str(), 0) != 0) {
+    if (errno == ENOENT) {
+      file.is_lost = true;
+      return fail(lost("the staged bytes in spool/" + name + " are missing"));
+    }
+    // A file system without hard links, or too many of this file.
+    if (errno != EPERM && errno != EMLINK && errno != EOPNOTSUPP && errno != ENOSYS && errno != EXDEV)
+      return fail(error_from_errno(errno, "link spool/" + name));
+    PLAYFS_TRY(SharedFd source, descriptor(file, false));
+    UniqueFd copy(openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!copy) return fail(error_from_errno(errno, "copy spool/" + name));
+    struct stat found {};
+    if (fstat(source->get(), &found) != 0) return fail(error_from_errno(errno, "stat spool/" + name));
+    PLAYFS_CHECK(copy_bytes(source->get(), copy.get(), static_cast<std::uint64_t>(found.st_size)));
+  }
+  struct stat found {};
+  if (fstatat(folder, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0)
+    return fail(error_from_errno(errno, "stat spool/" + name));
+  const auto size = static_cast<std::uint64_t>(found.st_size);
+  if (size >= file.expected) return size;
+  file.is_lost = true;
+  return fail(lost("the staged bytes in spool/" + name + " are truncated"));
+}
+
+bool Spool::is_shared(SpoolFile& file) {
+  if (!file.may_be_shared || !file.is_made) return false;
+  struct stat found {};
+  if (fstatat(directory_.get(), file.name().c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return false;  // it is lost
+  if (found.st_nlink < 2) file.may_be_shared = false;
+  return found.st_nlink > 1;
+}
+
+bool Spool::has_same(std::uint64_t number, int folder) const {
+  const std::string name = std::to_string(number);
+  struct stat one {
+  }, other{};
+  return fstatat(directory_.get(), name.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 &&
+         fstatat(folder, name.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
 }
 
 Status Spool::sync(SpoolFile& file) {

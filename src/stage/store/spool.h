@@ -61,11 +61,14 @@ class SpoolFile {
   [[nodiscard]] bool is_safe() const { return !is_made || (was_synced_ && synced_changes_ >= changes); }
   /// Whether some caller was told that bytes of it are safe from a power loss.
   [[nodiscard]] bool was_synced() const { return was_synced_; }
-  /// For a file of an earlier run: what was synced is unknown.
+  /// For a file of an earlier run: what was synced is unknown, and whether checkpoints have it.
   void is_of_earlier_run() {
     changes = 1;
     was_synced_ = true;
+    may_be_shared = true;
   }
+  /// A checkpoint has the file too, unless the disk says otherwise: see Spool::is_shared().
+  std::atomic<bool> may_be_shared = false;
   /// Still being filled, and no row references it: it has a temporary name, so that a crash leaves nothing to account
   /// for. Ends with Spool::complete().
   std::atomic<bool> is_partial = false;
@@ -111,9 +114,22 @@ class Spool {
   [[nodiscard]] Result<SharedFd> descriptor(SpoolFile& file, bool create);
   /// Copies the first `size` bytes of `from` to the new file `to`: as a reflink where the disk can, holes kept.
   [[nodiscard]] Status clone(SpoolFile& from, SpoolFile& to, std::uint64_t size);
+  /// The same from an open file.
+  [[nodiscard]] Status clone(int from, SpoolFile& to, std::uint64_t size);
   /// For a partial file with all its bytes: syncs them and gives the file its name, synced. From now on a row may
   /// reference it in place of bytes that were safe.
   [[nodiscard]] Status complete(SpoolFile& file);
+  /// The second half of that, for many files whose bytes were synced.
+  [[nodiscard]] Status name(const std::vector<SpoolFilePtr>& files);
+
+  /// Gives the file's bytes a second name in `folder`, its number, and returns their size. From now on is_shared().
+  /// `corrupt` if bytes are missing.
+  [[nodiscard]] Result<std::uint64_t> share(SpoolFile& file, int folder);
+  /// Whether the file has a second name, so that its bytes must not change. The link count on disk says so: it holds
+  /// across restarts, and ends with the last checkpoint that has the file.
+  [[nodiscard]] bool is_shared(SpoolFile& file);
+  /// Whether the spool's file of that number is the one that `folder` has.
+  [[nodiscard]] bool has_same(std::uint64_t number, int folder) const;
   /// Makes bytes and name of the file, as of the call, safe from a power loss. A file that is not on disk needs no
   /// sync.
   [[nodiscard]] Status sync(SpoolFile& file);
@@ -132,6 +148,8 @@ class Spool {
   void give_up(std::uint64_t number) noexcept;
   void remember(std::uint64_t number, SharedFd fd) PLAYFS_REQUIRES(mutex_);
   [[nodiscard]] Status sync_bytes(SpoolFile& file);
+  /// Ends that the file is partial. Its name is not synced.
+  [[nodiscard]] Status take_name(SpoolFile& file);
   /// Makes the names of all files created so far safe from a power loss.
   [[nodiscard]] Status sync_names();
   /// Syncs the whole file system of the spool.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "model/manifest.h"
 
 namespace playfs::stage {
@@ -56,5 +57,15 @@ enum class TrackedAs {
   discarded,  ///< as taken_in, and it was discarded while the merge goes on; a new file there follows the rules
 };
 using Tracked = std::map<std::string, TrackedAs, std::less<>>;
+
+/// What is known of a checkpoint: what was staged at one moment, kept on this machine.
+struct Checkpoint {
+  std::uint64_t id = 0;  ///< counts up, never used again
+  WallTime made;
+  std::string message;
+  RevisionId base;              ///< what it was staged on; "": nothing
+  std::uint64_t paths = 0;      ///< what was staged, the project's state included
+  std::optional<Error> damage;  ///< why it cannot be read; nothing else is known then
+};
 
 }  // namespace playfs::stage

@@ -57,8 +57,9 @@ struct ProjectStatus {
   std::vector<std::string> unpublished;
   std::vector<RefusedEntry> refused;  ///< of the base
   bool state_staged = false;
-  std::vector<stage::Conflicted> conflicts;  ///< left by an update or merge and still unresolved
-  std::vector<RevisionId> merging;           ///< merged revisions: extra parents of the next commit
+  std::vector<stage::Conflicted> conflicts;    ///< left by an update or merge and still unresolved
+  std::vector<RevisionId> merging;             ///< merged revisions: extra parents of the next commit
+  std::vector<stage::Checkpoint> checkpoints;  ///< newest first
   std::optional<publish::Progress> progress;
   std::vector<publish::QueuedCommit> queue;   ///< the running commit first
   content::SummaryPtr latest;                 ///< of head, if known locally; else nullptr

@@ -22,6 +22,16 @@ Json revision_json(const content::RevisionSummary& revision) {
                     {"created_at", format_iso8601(revision.created_at)}};
 }
 
+Json checkpoint_json(const stage::Checkpoint& checkpoint) {
+  const bool is_sound = !checkpoint.damage.has_value();
+  return JsonObject{{"id", checkpoint.id},
+                    {"created_at", is_sound ? Json(format_iso8601(checkpoint.made)) : Json()},
+                    {"message", checkpoint.message},
+                    {"paths", checkpoint.paths},
+                    {"base", checkpoint.base.text()},
+                    {"damage", is_sound ? Json() : Json(checkpoint.damage->message)}};
+}
+
 Json reading_json(const std::optional<publish::LogReading>& reading) {
   if (!reading) return {};
   return JsonObject{{"records", reading->records},
@@ -166,7 +176,7 @@ std::string progress_text(const ProjectStatus& status) {
 }  // namespace
 
 Json status_json(const ProjectStatus& status) {
-  Json::Array staged, lost_files, refused, unpublished, conflicts, merging, branches;
+  Json::Array staged, lost_files, refused, unpublished, conflicts, merging, branches, checkpoints;
   for (const stage::Change& change : status.changes) {
     staged.push_back(
         JsonObject{{"path", change.path}, {"change", Json(name_of(change.kind))}, {"pending", change.pending}});
@@ -183,6 +193,7 @@ Json status_json(const ProjectStatus& status) {
                                    {"reason", conflict.reason},
                                    {"markers", conflict.has_markers}});
   for (const auto& branch : status.branches) branches.push_back(revision_json(*branch));
+  for (const auto& checkpoint : status.checkpoints) checkpoints.push_back(checkpoint_json(checkpoint));
   return JsonObject{{"schema_version", kSchemaVersion},
                     {"project", status.project.text()},
                     {"name", status.name},
@@ -202,6 +213,7 @@ Json status_json(const ProjectStatus& status) {
                     {"branches", std::move(branches)},
                     {"refused", std::move(refused)},
                     {"unpublished", std::move(unpublished)},
+                    {"checkpoints", std::move(checkpoints)},
                     {"publication", publication_json(status)},
                     {"next", next_command(status)},
                     {"writable", !status.no_work_tree.has_value()},

@@ -25,6 +25,10 @@ Status check_types(const JsonObject& body) {
   for (const char* name : {"message", "agent", "again"})
     if (const Json* value = body.find(name); value && !value->string())
       return fail(ErrorCode::invalid_argument, std::string("\"") + name + "\" must be a text");
+  if (const Json* checkpoint = body.find("checkpoint"); checkpoint && !checkpoint->boolean() && !checkpoint->string())
+    return fail(ErrorCode::invalid_argument, "\"checkpoint\" must be true, false or a text");
+  if (const Json* id = body.find("restore_checkpoint"); id && id->integer().value_or(0) < 1)
+    return fail(ErrorCode::invalid_argument, "\"restore_checkpoint\" must be the id of a checkpoint, a number");
   if (const Json* merge = body.find("merge"); merge && !merge->boolean() && !merge->string())
     return fail(ErrorCode::invalid_argument, "\"merge\" must be true, false or a revision");
   return {};
@@ -39,6 +43,8 @@ Status check_alone(const JsonObject& body, WorkRequest::Kind kind) {
     case WorkRequest::Kind::update: own = {"update"}; break;
     case WorkRequest::Kind::merge: own = {"merge"}; break;
     case WorkRequest::Kind::discard: own = {"discard", "dry_run"}; break;
+    case WorkRequest::Kind::checkpoint: own = {"checkpoint"}; break;
+    case WorkRequest::Kind::restore: own = {"restore_checkpoint", "paths"}; break;
   }
   for (const auto& [name, value] : body)
     if (std::find(own.begin(), own.end(), name) == own.end())
@@ -47,17 +53,18 @@ Status check_alone(const JsonObject& body, WorkRequest::Kind kind) {
   return {};
 }
 
-Result<std::vector<std::string>> discarded_paths(JsonObject body) {
-  PLAYFS_CHECK(make_list(body, "discard"));
+Result<std::vector<std::string>> paths_in(JsonObject body, const char* field) {
+  PLAYFS_CHECK(make_list(body, field));
   std::vector<std::string> paths;
-  for (const Json& each : *body.find("discard")->array()) {
+  for (const Json& each : *body.find(field)->array()) {
     auto path = path_below_root(*each.string());
     if (!path)
       return fail(ErrorCode::invalid_argument, "'" + *each.string() + "' is no path relative to the work tree's root",
                   "'.' is everything");
     paths.push_back(*std::move(path));
   }
-  if (paths.empty()) return fail(ErrorCode::invalid_argument, "\"discard\" names no path", "'.' is everything");
+  if (paths.empty())
+    return fail(ErrorCode::invalid_argument, fmt::format("\"{}\" names no path", field), "'.' is everything");
   return paths;
 }
 
@@ -66,8 +73,15 @@ std::vector<WorkRequest::Kind> kinds_in(const JsonObject& body) {
   std::vector<WorkRequest::Kind> kinds;
   if (flag(body, "cancel", false)) kinds.push_back(WorkRequest::Kind::cancel);
   if (flag(body, "update", false)) kinds.push_back(WorkRequest::Kind::update);
+  if (const Json* checkpoint = body.find("checkpoint"); checkpoint && !checkpoint->boolean() && !checkpoint->string())
+    return fail(ErrorCode::invalid_argument, "\"checkpoint\" must be true, false or a text");
+  if (const Json* id = body.find("restore_checkpoint"); id && id->integer().value_or(0) < 1)
+    return fail(ErrorCode::invalid_argument, "\"restore_checkpoint\" must be the id of a checkpoint, a number");
   if (const Json* merge = body.find("merge"); merge && merge->string()) kinds.push_back(WorkRequest::Kind::merge);
   if (body.find("discard")) kinds.push_back(WorkRequest::Kind::discard);
+  if (const Json* made = body.find("checkpoint"); made && (made->string() || *made->boolean()))
+    kinds.push_back(WorkRequest::Kind::checkpoint);
+  if (body.find("restore_checkpoint")) kinds.push_back(WorkRequest::Kind::restore);
   return kinds;
 }
 
@@ -88,7 +102,10 @@ const Form& work_request_form() {
                  {"update", "true: bring in what others have published; publish nothing"},
                  {"discard",
                   "a path in work/ (\".\" is everything), or a list of them: drop what is staged there, new "
-                  "files too; publish nothing"},
+                  "files too, and keep it in a checkpoint; publish nothing"},
+                 {"checkpoint", "true, or a message: keep what is staged on this machine; publish nothing"},
+                 {"restore_checkpoint", "the id of a checkpoint in status.json: stage what it has; publish nothing"},
+                 {"paths", "with \"restore_checkpoint\": only what is at and below these paths in work/"},
                  {"again", "the \"tx\" of an earlier commit: say what became of it; publish nothing"}},
       .example = R"({"message": "Fix the parser", "wait": false})"};
   return form;
@@ -104,7 +121,8 @@ Result<WorkRequest> parse_work_request(const std::string& text) {
     PLAYFS_CHECK(check_types(*fields));
     const auto kinds = kinds_in(*fields);
     if (kinds.size() > 1)
-      return fail(ErrorCode::invalid_argument, "one request does one of cancel, update, merge and discard");
+      return fail(ErrorCode::invalid_argument,
+                  "one request does one of cancel, update, merge, discard, checkpoint and restore_checkpoint");
     if (!kinds.empty()) wanted.kind = kinds.front();
   }
   const bool needs_message = wanted.kind == WorkRequest::Kind::commit &&
@@ -128,7 +146,16 @@ Result<WorkRequest> parse_work_request(const std::string& text) {
   commit.dry_run = flag(body, "dry_run", false);
   if (wanted.kind == WorkRequest::Kind::merge) wanted.revision = RevisionId(text_field(body, "merge"));
   if (wanted.kind == WorkRequest::Kind::discard) {
-    PLAYFS_TRY(wanted.paths, discarded_paths(std::move(body)));
+    PLAYFS_TRY(wanted.paths, paths_in(std::move(body), "discard"));
+  } else if (wanted.kind == WorkRequest::Kind::checkpoint) {
+    wanted.message = text_field(body, "checkpoint");
+  } else if (wanted.kind == WorkRequest::Kind::restore) {
+    wanted.checkpoint = static_cast<std::uint64_t>(*body.find("restore_checkpoint")->integer());
+    if (body.find("paths")) {
+      PLAYFS_TRY(wanted.paths, paths_in(std::move(body), "paths"));
+    }
+  } else if (body.find("paths")) {
+    return fail(ErrorCode::invalid_argument, "\"paths\" goes with \"restore_checkpoint\" only: nothing was done");
   }
   return wanted;
 }
@@ -140,10 +167,29 @@ std::string update_document(const char* outcome, const UpdateResult& result) {
                                          {"conflicts", std::int64_t{result.conflicts}}});
 }
 
-std::string discard_document(std::uint32_t paths, bool dry_run) {
+std::string discard_document(const DiscardResult& result, bool dry_run) {
   return wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
                                          {"outcome", dry_run ? "planned" : "discarded"},
-                                         {"discarded", std::int64_t{paths}}});
+                                         {"discarded", std::int64_t{result.paths}},
+                                         {"checkpoint", result.checkpoint == 0 ? Json() : Json(result.checkpoint)}});
+}
+
+std::string checkpoint_document(const CheckpointResult& result) {
+  return wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
+                                         {"outcome", result.id == 0 ? "nothing" : "kept"},
+                                         {"checkpoint", result.id == 0 ? Json() : Json(result.id)},
+                                         {"paths", result.paths}});
+}
+
+std::string restore_document(std::uint64_t id, const RestoreResult& result) {
+  return wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
+                                         {"outcome", "restored"},
+                                         {"checkpoint", id},
+                                         {"restored", std::int64_t{result.paths}},
+                                         {"before", result.before == 0 ? Json() : Json(result.before)},
+                                         {"conflicts", std::int64_t{result.conflicts}},
+                                         {"base_then", result.base_then},
+                                         {"base_now", result.base_now}});
 }
 
 }  // namespace playfs::vfs

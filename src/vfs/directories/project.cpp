@@ -303,8 +303,16 @@ Async<RequestAnswer> ProjectDirectory::commit(OperationPtr op, std::string text)
     co_return RequestAnswer{update_document("merged", merged)};
   }
   if (wanted.kind == WorkRequest::Kind::discard) {
-    PLAYFS_AWAIT(const std::uint32_t count, tree->discard(op, wanted.paths, wanted.commit.dry_run));
-    co_return RequestAnswer{discard_document(count, wanted.commit.dry_run)};
+    PLAYFS_AWAIT(const DiscardResult dropped, tree->discard(op, wanted.paths, wanted.commit.dry_run));
+    co_return RequestAnswer{discard_document(dropped, wanted.commit.dry_run)};
+  }
+  if (wanted.kind == WorkRequest::Kind::checkpoint) {
+    PLAYFS_AWAIT(const CheckpointResult made, tree->checkpoint(op, wanted.message));
+    co_return RequestAnswer{checkpoint_document(made)};
+  }
+  if (wanted.kind == WorkRequest::Kind::restore) {
+    PLAYFS_AWAIT(const RestoreResult restored, tree->restore(op, {wanted.checkpoint, wanted.paths}));
+    co_return RequestAnswer{restore_document(wanted.checkpoint, restored)};
   }
   wanted.commit.journalled = [draft = (*op->held<RequestTextPtr>(kRequestText))->draft()] { draft->end(); };
   PLAYFS_AWAIT(const CommitResult result, tree->commit(op, std::move(wanted.commit)));

@@ -1,5 +1,5 @@
-// A project's writable tree in this mount: its stage, publisher and nodes, and the effects of a commit, a discard, an
-// update or a new head. Each of the work_tree_….cpp has one of these subjects.
+// A project's writable tree in this mount: its stage, publisher and nodes, and the effects of a commit, a discard, a
+// restore, an update or a new head. Each of the work_tree_….cpp has one of these subjects.
 //
 // Thread-safe. Kept alive by WorkTrees until the mount ends, and by its nodes. The publisher's thread calls into it
 // until the destructor returns.
@@ -50,8 +50,12 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   Async<CommitResult> commit(OperationPtr op, CommitRequest request);
   /// What can refuse a commit before its message is known: missing permission, conflicts.
   [[nodiscard]] Attempt<void> check_may_commit(const OperationPtr& op);
-  /// At and below the paths, all of them or, if one cannot be, none. Returns the number of paths that are dropped.
-  Async<std::uint32_t> discard(OperationPtr op, std::vector<std::string> paths, bool dry_run);
+  /// At and below the paths, all of them or, if one cannot be, none. What is staged is kept in a checkpoint first,
+  /// unless `kept_in` is one.
+  Async<DiscardResult> discard(OperationPtr op, std::vector<std::string> paths, bool dry_run,
+                               std::uint64_t kept_in = 0);
+  Async<CheckpointResult> checkpoint(OperationPtr op, std::string message);
+  Async<RestoreResult> restore(OperationPtr op, RestoreRequest request);
   Async<UpdateResult> update(OperationPtr op);
   Async<UpdateResult> merge(OperationPtr op, RevisionId revision);
   Async<Cancelled> cancel(OperationPtr op);
@@ -89,8 +93,16 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Status describe(ProjectStatus& status);
   /// The staged changes and the base they apply to, as one consistent pair.
   [[nodiscard]] Result<std::vector<stage::Change>> staged(RevisionTreePtr& base) const;
-  [[nodiscard]] Result<std::uint32_t> discard_all(const std::vector<std::string>& paths, bool dry_run);
+  [[nodiscard]] Result<DiscardResult> discard_all(const std::vector<std::string>& paths, bool dry_run,
+                                                  std::uint64_t kept_in);
   [[nodiscard]] Result<std::uint32_t> discard_now(const std::string& path, bool dry_run);
+  /// Makes a checkpoint unless `kept_in` is one; returns its id.
+  [[nodiscard]] Result<std::uint64_t> keep_before_discard(const stage::Stage::Hold& held, std::uint64_t kept_in);
+  [[nodiscard]] Result<RestoreResult> restore_now(const RestoreRequest& request);
+  /// What was staged may be gone without having been published.
+  void staged_less();
+  /// Fetches the ignore rules that decide what is staged.
+  Async<void> know_rules(OperationPtr op);
   /// Judges by the root's mode bits, as the kernel would judge a write there.
   [[nodiscard]] Status check_may_write(const Caller& caller) const;
   [[nodiscard]] Status open_publisher() PLAYFS_EXCLUDES(mutex_, opening_);

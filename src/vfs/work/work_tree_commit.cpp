@@ -1,9 +1,4 @@
-// What programs do with the staged changes: commit them, discard them, cancel what is under way.
-#include <set>
-
-#include <fmt/format.h>
-
-#include "model/path.h"
+// Programs commit the staged changes, or cancel what is under way.
 #include "publish/conflicts.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/once.h"
@@ -13,48 +8,22 @@
 #include "wire/json.h"
 
 namespace playfs::vfs {
-namespace {
-
-/// Counts the paths with staged changes, or in conflict while head's version is in place; the project's state counts as
-/// one.
-Result<std::size_t> staged_below(stage::Stage& stage, std::string_view path) {
-  PLAYFS_TRY(auto changes, stage.changes());
-  std::set<std::string> staged;
-  for (const stage::Change& change : changes)
-    if (!change.pending && is_at_or_below(change.path, path)) staged.insert(change.path);
-  for (const stage::Conflicted& each : stage.conflicted())
-    if (each.beside.empty() && is_at_or_below(each.path, path)) staged.insert(each.path);
-  if (path.empty() && stage.staged_state()) staged.insert(stage::kStatePath);
-  return staged.size();
+Async<void> WorkTree::know_rules(OperationPtr op) {
+  // That may mean matching everything new against rules written by strangers, in files that may not be here yet.
+  PLAYFS_AWAIT_CHECK(compare(op, "judged", [self = shared_from_this()]() -> Status {
+    static_cast<void>(self->stage_->rules_needed());
+    return {};
+  }));
+  PLAYFS_AWAIT_CHECK(repeat([&]() -> Attempt<void> {
+    for (const FileRef& rules : stage_->rules_needed()) PLAYFS_ATTEMPT_CHECK(blob_here(mount_, rules));
+    return {};
+  }));
+  co_return Status();
 }
-
-bool is_there(stage::Stage& stage, std::string_view path) {
-  stage::InodePtr at = stage.root();
-  while (at && !path.empty()) {
-    const auto slash = std::min(path.find('/'), path.size());
-    auto next = stage.lookup(at, path.substr(0, slash));
-    at = next ? *next : nullptr;
-    path.remove_prefix(std::min(slash + 1, path.size()));
-  }
-  return at != nullptr;
-}
-
-}  // namespace
 
 Async<CommitResult> WorkTree::commit(OperationPtr op, CommitRequest request) {
   PLAYFS_CO_CHECK(check_may_write(op->caller));
-  if (request.again.empty()) {
-    // Freezing the change decides what is ignored. That may mean matching everything new against rules written by
-    // strangers, in files that may not be here yet.
-    PLAYFS_AWAIT_CHECK(compare(op, "judged", [self = shared_from_this()]() -> Status {
-      static_cast<void>(self->stage_->rules_needed());
-      return {};
-    }));
-    PLAYFS_AWAIT_CHECK(repeat([&]() -> Attempt<void> {
-      for (const FileRef& rules : stage_->rules_needed()) PLAYFS_ATTEMPT_CHECK(blob_here(mount_, rules));
-      return {};
-    }));
-  }
+  if (request.again.empty()) PLAYFS_AWAIT_CHECK(know_rules(op));
   PLAYFS_AWAIT(publish::Publisher* const publishing, opened_publisher());
   if (request.agent.empty()) request.agent = mount_.options().agent;
   CommitResult result;
@@ -90,55 +59,6 @@ Attempt<void> WorkTree::check_may_commit(const OperationPtr& op) {
   PLAYFS_ATTEMPT_CHECK(compare_changes(op));
   PLAYFS_ATTEMPT_CHECK(publish::check_resolved(*stage_));
   return {};
-}
-
-Async<std::uint32_t> WorkTree::discard(OperationPtr op, std::vector<std::string> paths, bool dry_run) {
-  PLAYFS_CO_CHECK(check_may_write(op->caller));
-  std::uint32_t count = 0;
-  PLAYFS_AWAIT_CHECK(on_disk(mount_, [self = shared_from_this(), &paths, dry_run, &count]() -> Status {
-    PLAYFS_TRY(count, self->discard_all(paths, dry_run));
-    return {};
-  }));
-  if (!dry_run) PLAYFS_AWAIT_CHECK(tell(op, "the staged changes were discarded"));
-  co_return count;
-}
-
-Result<std::uint32_t> WorkTree::discard_all(const std::vector<std::string>& paths, bool dry_run) {
-  std::uint32_t planned = 0, discarded = 0;
-  // Check all of them before changing anything.
-  if (dry_run || paths.size() > 1) {
-    for (const std::string& path : paths) {
-      PLAYFS_TRY(const std::uint32_t count, discard_now(path, true));
-      planned += count;
-    }
-  }
-  if (dry_run) return planned;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    auto count = discard_now(paths[i], false);
-    // A path below one that was named earlier is as published already, and may no longer exist.
-    if (!count && count.error().code == ErrorCode::not_found && i > 0) continue;
-    if (!count) {
-      Error error = count.error();
-      if (i > 0) error.message += fmt::format("; the {} paths before it are already discarded", i);
-      return fail(std::move(error));
-    }
-    discarded += *count;
-  }
-  return discarded;
-}
-
-Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_run) {
-  PLAYFS_TRY(std::size_t before, staged_below(*stage_, path));
-  PLAYFS_TRY(stage::Discarded discarded, stage_->discard(path, dry_run));
-  if (!dry_run) tell_kernel(discarded.changed);
-  // Checked last: a publication under way does not mean that nothing is there.
-  if (before == 0 && !is_there(*stage_, path))
-    return fail(ErrorCode::not_found, path + " does not exist, and nothing is staged at or below it", "playfs status");
-  const auto count = static_cast<std::uint32_t>(discarded.paths.size());
-  if (dry_run) return count;
-  if (publish::Publisher* publishing = publisher(); publishing && stage_->is_clean()) publishing->forget_lost_base();
-  follow_head();
-  return count;
 }
 
 Async<Cancelled> WorkTree::cancel(OperationPtr op) {

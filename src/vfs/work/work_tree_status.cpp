@@ -86,6 +86,7 @@ Status WorkTree::describe(ProjectStatus& status) {
   PLAYFS_TRY(status.unpublished, stage_->unpublished());
   PLAYFS_TRY(status.conflicts, publish::unresolved(*stage_));
   status.merging = stage_->merge_parents();
+  status.checkpoints = stage_->checkpoints();
   if (publish::Publisher* publishing = publisher()) {
     status.progress = publishing->progress();
     PLAYFS_TRY(status.queue, publishing->queue());

@@ -89,7 +89,7 @@ class FewFiles final : public FileSystem {
   void work_status(const Caller&, NodeId, Reply<WorkStatus> reply) override {
     reply(fail(ErrorCode::not_supported, "no work tree"));
   }
-  void discard(const Caller&, NodeId, DiscardRequest request, Reply<std::uint32_t> reply) override {
+  void discard(const Caller&, NodeId, DiscardRequest request, Reply<DiscardResult> reply) override {
     if (request.path == "busy") {
       std::string words = "busy is being published";
       for (int i = 0; i < 1000; ++i) words += "ü";
@@ -100,7 +100,16 @@ class FewFiles final : public FileSystem {
       MutexLock lock(mutex_);
       discarded_ = request;
     }
-    reply(7u);
+    reply(DiscardResult{7, 12});
+  }
+  void checkpoint(const Caller&, NodeId, std::string message, Reply<CheckpointResult> reply) override {
+    reply(CheckpointResult{message.size(), 2});
+  }
+  void restore(const Caller&, NodeId, RestoreRequest request, Reply<RestoreResult> reply) override {
+    if (request.id == 404) return reply(fail(ErrorCode::not_found, "there is no checkpoint 404"));
+    MutexLock lock(mutex_);
+    restored_ = request;
+    reply(RestoreResult{5, 8, 1, "then", "now"});
   }
   void cancel(const Caller&, NodeId, Reply<Cancelled> reply) override { reply(Cancelled{3, true}); }
   void get_xattr(const Caller&, NodeId, std::string_view name, Reply<std::string> reply) override {
@@ -133,6 +142,10 @@ class FewFiles final : public FileSystem {
 
   std::atomic<int> lookups = 0, reads = 0, listings = 0, cancelled = 0, xattrs = 0;
   /// The latest one.
+  RestoreRequest restored() {
+    MutexLock lock(mutex_);
+    return restored_;
+  }
   DiscardRequest discarded() {
     MutexLock lock(mutex_);
     return discarded_;
@@ -164,6 +177,7 @@ class FewFiles final : public FileSystem {
   Mutex mutex_;
   std::string content_ PLAYFS_GUARDED_BY(mutex_) = "hello";
   DiscardRequest discarded_ PLAYFS_GUARDED_BY(mutex_);
+  RestoreRequest restored_ PLAYFS_GUARDED_BY(mutex_);
   std::vector<CancelToken::Registration> waiting_ PLAYFS_GUARDED_BY(mutex_);
 };
 
@@ -287,7 +301,44 @@ TEST_F(SessionTest, IoctlsCarryTheirStructsBothWays) {
   discard.version = PLAYFS_IOCTL_VERSION;
   ASSERT_EQ(ioctl(fd.get(), PLAYFS_IOC_DISCARD, &discard), 0);
   EXPECT_EQ(discard.discarded, 7u);
+  EXPECT_EQ(discard.checkpoint, 12u);
   EXPECT_FALSE(files_.discarded().path);
+}
+
+TEST_F(SessionTest, CheckpointsAreMadeAndRestoredByIoctl) {
+  UniqueFd fd(open(directory_.c_str(), O_RDONLY));
+  playfs_checkpoint made{};
+  made.size = sizeof made;
+  made.version = PLAYFS_IOCTL_VERSION;
+  strcpy(made.message, "grüße");
+  ASSERT_EQ(ioctl(fd.get(), PLAYFS_IOC_CHECKPOINT, &made), 0) << strerror(errno);
+  EXPECT_EQ(made.id, 7u);
+  EXPECT_EQ(made.paths, 2u);
+
+  auto restore = [&](std::uint64_t id, const std::string& paths) {
+    playfs_restore request{};
+    request.size = sizeof request;
+    request.version = PLAYFS_IOCTL_VERSION;
+    request.id = id;
+    memcpy(request.paths, paths.data(), paths.size());
+    const int failed = ioctl(fd.get(), PLAYFS_IOC_RESTORE, &request) == 0 ? 0 : errno;
+    return std::pair(failed, request);
+  };
+  using namespace std::string_literals;
+  auto [done, answer] = restore(3, "a b\0.\0c/d\0"s);
+  ASSERT_EQ(done, 0);
+  EXPECT_EQ(files_.restored().id, 3u);
+  EXPECT_EQ(files_.restored().paths, (std::vector<std::string>{"a b", "", "c/d"}));
+  EXPECT_EQ(answer.restored, 5u);
+  EXPECT_EQ(answer.before, 8u);
+  EXPECT_EQ(answer.conflicts, 1u);
+  EXPECT_STREQ(answer.base_then, "then");
+  EXPECT_STREQ(answer.base_now, "now");
+  EXPECT_EQ(restore(3, "").first, 0);
+  EXPECT_EQ(files_.restored().paths, std::vector<std::string>());
+  EXPECT_EQ(restore(404, "").first, ENOENT);
+  for (const std::string& paths : {"/a"s, "a\0../b"s, "\xff"s, std::string(PLAYFS_PATHS_MAX, 'a')})
+    EXPECT_EQ(restore(3, paths).first, EINVAL) << paths;
 }
 
 TEST_F(SessionTest, AnIoctlThatFailsBringsItsReasonBack) {

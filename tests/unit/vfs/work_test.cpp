@@ -223,9 +223,10 @@ TEST(Work, StaysWhereItIsWhileSomethingIsStaged) {
   EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "theirs\n");
   EXPECT_EQ(mount.read_file(project.work + "/mine.txt"), "mine\n");
 
-  auto discarded = await<std::uint32_t>(
+  auto discarded = await<DiscardResult>(
       [&](auto done) { mount.fs().discard(mount.caller, mount.walk(project.work)->node, {}, std::move(done)); });
-  EXPECT_EQ(discarded, 1u);
+  ASSERT_TRUE(discarded) << discarded.error().message;
+  EXPECT_EQ(discarded->paths, 1u);
   EXPECT_FALSE(mount.walk(project.work + "/mine.txt"));
   EXPECT_TRUE(eventually([&] { return mount.read_file(project.work + "/a.txt") == "theirs\n"; }));
   EXPECT_EQ(mount.xattr(project.work, "user.playfs.revision"), newer.text());
@@ -316,7 +317,7 @@ TEST(Work, AStrangerMayNotCommit) {
   stranger.gid = mount.caller.gid + 1;
   auto result = await<CommitResult>([&](auto done) { mount.fs().commit(stranger, work, {}, std::move(done)); });
   EXPECT_EQ(result.error().code, ErrorCode::permission_denied);
-  auto discarded = await<std::uint32_t>([&](auto done) { mount.fs().discard(stranger, work, {}, std::move(done)); });
+  auto discarded = await<DiscardResult>([&](auto done) { mount.fs().discard(stranger, work, {}, std::move(done)); });
   EXPECT_EQ(discarded.error().code, ErrorCode::permission_denied);
   EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "mine\n");
 }

@@ -1,0 +1,285 @@
+#include "stage/restoring.h"
+
+#include <algorithm>
+
+#include "model/path.h"
+#include "stage/ignore.h"
+
+namespace playfs::stage {
+
+namespace {
+
+/// How often to plan again because names changed meanwhile.
+constexpr int kMostTries = 5;
+
+Error in_its_way(const std::vector<std::string>& paths) {
+  std::string message = paths.front() + " is in the way of what the checkpoint has there";
+  if (paths.size() > 1) message += " (and " + std::to_string(paths.size() - 1) + " more)";
+  return Error{ErrorCode::busy, std::move(message), "move it out of the way, or restore other paths"};
+}
+
+}  // namespace
+
+Restoring::Restoring(Stage::State& state, Snapshot snapshot, UniqueFd folder, std::vector<std::string> paths)
+    : state_(state),
+      snapshot_(std::move(snapshot)),
+      folder_(std::move(folder)),
+      paths_(std::move(paths)),
+      whole_(paths_.empty() || std::find(paths_.begin(), paths_.end(), "") != paths_.end()) {}
+
+bool Restoring::is_wanted(std::string_view path) const {
+  return whole_ ||
+         std::any_of(paths_.begin(), paths_.end(), [&](const std::string& top) { return is_at_or_below(path, top); });
+}
+
+bool Restoring::is_as_then(const Inode& inode, const FrozenFile& file) const {
+  if (!is_publishable(inode) || published_mode(inode) != file.mode) return false;
+  if (file.published) return inode.is_below() && inode.lower.entry->same_content(*file.published);
+  if (inode.is_below()) return false;
+  if (inode.kind == Kind::symlink) return inode.target == file.target;
+  if (file.spool == 0) return !inode.spool->is_made;
+  // Bytes with two links never change (Spool::is_shared).
+  return inode.spool->number() == file.spool && state_.spool->has_same(file.spool, folder_.get());
+}
+
+Status Restoring::check_paths(const Survey& now) const {
+  for (const std::string& top : paths_) {
+    auto is_below = [&](const auto& each) { return is_at_or_below(each.first, top); };
+    auto differs_below = [&](const Difference& each) { return is_at_or_below(each.path, top); };
+    const bool is_known = whole_ || std::any_of(snapshot_.files.begin(), snapshot_.files.end(), is_below) ||
+                          has_at_or_below(snapshot_.deletions, top) ||
+                          std::any_of(now.differences.begin(), now.differences.end(), differs_below);
+    if (!is_known)
+      return fail(ErrorCode::not_found,
+                  "checkpoint " + std::to_string(snapshot_.head.id) + " has nothing at or below " + top +
+                      ", and nothing is staged there",
+                  "playfs status");
+  }
+  return {};
+}
+
+Status Restoring::plan(const Survey& now) {
+  state_.mutex.assert_held();
+  if (state_.pending || state_.freezing)
+    return fail(ErrorCode::busy, "a publication is in progress", "wait for it to finish, or playfs commit --cancel");
+  PLAYFS_CHECK(check_paths(now));
+  put_.clear();
+  removed_.clear();
+  dropped_.clear();
+  deleted_.clear();
+  local_only_ = now.unpublished;
+  const PathSet local_only(local_only_.begin(), local_only_.end());
+  std::vector<std::string> in_the_way;
+  for (const Difference& difference : now.differences) {
+    const std::string& path = difference.path;
+    if (!is_wanted(path) || snapshot_.files.contains(path) || snapshot_.deletions.contains(path)) continue;
+    dropped_.insert(path);
+    if (difference.inode) continue;
+    deleted_.insert(path);
+    const InodePtr there = state_.base && state_.base->tree.file_at(path) ? state_.find(path).inode : nullptr;
+    if (there && !there->is_directory()) in_the_way.push_back(path);
+  }
+  for (const auto& [path, file] : snapshot_.files) {
+    if (!is_wanted(path)) continue;
+    const InodePtr there = state_.find(path).inode;
+    if (there && is_as_then(*there, file)) continue;
+    if (local_only.contains(path)) in_the_way.push_back(path);
+    put_.push_back(&file);
+  }
+  for (const std::string& path : snapshot_.deletions) {
+    const InodePtr there = is_wanted(path) ? state_.find(path).inode : nullptr;
+    if (there && !there->is_directory() && !local_only.contains(path)) removed_.push_back(path);
+  }
+  if (!in_the_way.empty()) return fail(in_its_way(in_the_way));
+  const bool changes_state = whole_ && state_.staged_state != snapshot_.state;
+  changes_ = put_.size() + removed_.size() + dropped_.size() + (changes_state ? 1 : 0);
+  changes_notes_ = parents_after() != state_.notes.parents || conflicted_after() != state_.notes.conflicted;
+  return {};
+}
+
+bool Restoring::is_prepared() const {
+  return std::all_of(put_.begin(), put_.end(), [&](const FrozenFile* file) { return prepared_.contains(file->path); });
+}
+
+Status Restoring::prepare() {
+  std::vector<SpoolFilePtr> copies;
+  for (const FrozenFile* file : put_) {
+    if (prepared_.contains(file->path)) continue;
+    InodePtr inode;
+    {
+      MutexLock locked(state_.mutex);
+      PLAYFS_TRY(inode, state_.make_unnamed(file->mode));
+    }
+    inode->target = file->target;
+    if (file->spool != 0) {
+      PLAYFS_TRY(const UniqueFd bytes, Snapshots::open_bytes(folder_, snapshot_, *file));
+      inode->spool->is_partial = true;
+      PLAYFS_CHECK(state_.spool->clone(bytes.get(), *inode->spool, file->size));
+      copies.push_back(inode->spool);
+    }
+    prepared_.emplace(file->path, std::move(inode));
+  }
+  // Synced before a row references them: the bytes that they replace may have been safe.
+  if (!copies.empty()) PLAYFS_CHECK(state_.spool->sync(copies));
+  copies_.insert(copies_.end(), copies.begin(), copies.end());
+  return {};
+}
+
+Status Restoring::take_names() { return copies_.empty() ? Status() : state_.spool->name(copies_); }
+
+std::vector<RevisionId> Restoring::parents_after() const {
+  return restores_merge() ? snapshot_.parents : state_.notes.parents;
+}
+
+/// At the paths that are restored the list is as it was then. What is kept here only stays in it: it is neither in the
+/// checkpoint nor touched.
+std::vector<Conflicted> Restoring::conflicted_after() const {
+  std::vector<Conflicted> now = state_.notes.conflicted, then;
+  std::erase_if(now, [&](const Conflicted& each) { return !each.is_kept_here && is_wanted(each.path); });
+  for (Conflicted each : snapshot_.conflicted) {
+    if (each.is_kept_here || !is_wanted(each.path)) continue;
+    if (auto made = prepared_.find(each.path); made != prepared_.end()) each.ino = made->second->ino;
+    then.push_back(std::move(each));
+  }
+  add_conflicts(now, std::move(then));
+  return now;
+}
+
+Tracked Restoring::tracked_after() const {
+  if (restores_merge()) return snapshot_.tracked;
+  // These were published despite the ignore rules then, and so they are now.
+  Tracked after = state_.notes.tracked;
+  for (const FrozenFile* file : put_) {
+    auto then = snapshot_.tracked.find(file->path);
+    if (then != snapshot_.tracked.end() && then->second != TrackedAs::discarded)
+      after.emplace(file->path, TrackedAs::staged);
+  }
+  return after;
+}
+
+bool Restoring::changes_rules() const {
+  return std::any_of(put_.begin(), put_.end(), [](const FrozenFile* file) { return is_rule_file(file->path); }) ||
+         std::any_of(removed_.begin(), removed_.end(), is_rule_file) ||
+         std::any_of(dropped_.begin(), dropped_.end(), is_rule_file);
+}
+
+void Restoring::place(const InodePtr& inode, const FrozenFile& file, std::vector<RescuedRow>& rescued) {
+  const RescuedRow& row = snapshot_.published.find(file.path)->second;
+  const FileEntry* entry = state_.base ? state_.base->tree.file_at(row.path) : nullptr;
+  if (entry && entry->same_content(row.entry)) {
+    inode->lower = {state_.base, row.path, entry};
+  } else {
+    Revision revision;  // with only that file
+    revision.id = RevisionId(row.revision);
+    revision.project = ProjectId(row.project);
+    revision.manifest.tx = row.tx;
+    revision.manifest.files.emplace(row.path, row.entry);
+    auto tree = std::make_shared<RevisionTree>(std::move(revision));
+    entry = tree->tree.file_at(row.path);
+    inode->lower = {std::move(tree), row.path, entry};
+    rescued.push_back(row);
+  }
+  inode->spool = nullptr;
+}
+
+Restored Restoring::outcome() const {
+  state_.mutex.assert_held();
+  Restored restored;
+  restored.base_then = snapshot_.head.base;
+  restored.base_now = id_of(state_.base);
+  return restored;
+}
+
+Result<Restored> Restoring::apply() {
+  state_.mutex.assert_held();
+  std::map<std::string, MergedPath> paths;
+  std::vector<RescuedRow> rescued;
+  for (const FrozenFile* file : put_) {
+    const InodePtr& inode = prepared_.find(file->path)->second;
+    if (file->published) place(inode, *file, rescued);
+    paths.emplace(file->path, MergedPath{file->path, MergedPath::Action::put, {}, inode});
+  }
+  for (const std::string& path : removed_) paths.emplace(path, MergedPath{path, MergedPath::Action::remove, {}, {}});
+  Rebase::Decisions decisions;
+  for (const auto& [path, decided] : paths) decisions.emplace(path, &decided);
+
+  Restored restored = outcome();
+  for (const auto& [path, decided] : paths) restored.paths.insert(path);
+  restored.paths.insert(dropped_.begin(), dropped_.end());
+  const bool changes_state = whole_ && state_.staged_state != snapshot_.state;
+  if (changes_state) restored.paths.insert(kStatePath);
+
+  std::vector<Conflicted> conflicted = conflicted_after();
+  const std::vector<RevisionId> parents = parents_after();
+  Tracked tracked = tracked_after();
+  if (changes_rules())
+    add_conflicts(conflicted, state_.kept_here_by_rules(
+                                  local_only_, conflicted,
+                                  "it is kept here only, and under the restored ignore rules it would be published"));
+  Batch batch = state_.rows->begin();
+  Rebase rebase(
+      state_, batch, state_.base,
+      [&](const std::string& path, const Inode* file) {
+        return dropped_.contains(path) && !(file && deleted_.contains(path));
+      },
+      std::move(decisions));
+  rebase.replaced_by = "it was replaced by what checkpoint " + std::to_string(snapshot_.head.id) + " has";
+  PLAYFS_CHECK(rebase.run());
+  if (!rebase.obstructed.empty()) return fail(in_its_way(rebase.obstructed));
+  for (const RescuedRow& row : rescued) state_.rows->put_rescued(row);
+  if (changes_state && snapshot_.state) state_.rows->put_value("state", *snapshot_.state);
+  else if (changes_state) state_.rows->drop_value("state");
+  state_.notes.put_tracked(batch, tracked);
+  MergeNotes::put_parents(batch, parents);
+  state_.notes.replace_conflicted(batch, std::move(conflicted));
+  PLAYFS_CHECK(batch.commit());
+  if (changes_state) state_.staged_state = snapshot_.state;
+  state_.notes.parents = parents;
+  state_.notes.tracked = std::move(tracked);
+  ++state_.moves;
+  restored.changed = std::move(rebase.invalidations);
+  return restored;
+}
+
+Result<Restored> Stage::restore(std::uint64_t id, const std::vector<std::string>& paths) {
+  State& state = *state_;
+  PLAYFS_TRY(Snapshot snapshot, state.snapshots.read(id));
+  PLAYFS_TRY(UniqueFd folder, state.snapshots.open(id));
+  Restoring restoring(state, std::move(snapshot), std::move(folder), paths);
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    PLAYFS_CHECK(state.settle_replacements());
+    // Afterwards, what was rewritten with equal bytes is known to be equal.
+    PLAYFS_TRY([[maybe_unused]] auto changes, state.changes());
+    {
+      MutexLock lock(state.mutex);
+      PLAYFS_CHECK(restoring.plan(state.unhurried_survey()));
+      if (restoring.has_nothing_to_do()) return restoring.outcome();
+    }
+    auto prepared = restoring.prepare();
+    if (!prepared && prepared.error().code == ErrorCode::no_space && state.make_room(false))
+      prepared = restoring.prepare();
+    PLAYFS_CHECK(prepared);
+    // Whatever is written until the end is in neither the checkpoint that is made now nor dropped.
+    const auto hold = hold_writers();
+    {
+      MutexLock lock(state.mutex);
+      PLAYFS_CHECK(restoring.plan(state.unhurried_survey()));
+      if (!restoring.is_prepared()) continue;
+    }
+    PLAYFS_TRY(const auto before, checkpoint("before restoring checkpoint " + std::to_string(id), *hold));
+    PLAYFS_CHECK(restoring.take_names());
+    MutexLock lock(state.mutex);
+    PLAYFS_CHECK(restoring.plan(state.unhurried_survey()));
+    if (!restoring.is_prepared()) continue;
+    std::set<std::string> in_conflict;
+    for (const Conflicted& each : state.notes.conflicted) in_conflict.insert(each.path);
+    PLAYFS_TRY(Restored restored, restoring.apply());
+    if (before) restored.before = before->id;
+    // If this fails, more stays in conflict than has to.
+    static_cast<void>(state.forget_ignored(in_conflict));
+    return restored;
+  }
+  return fail(ErrorCode::busy, "the work tree keeps changing", "try again");
+}
+
+}  // namespace playfs::stage

@@ -1,0 +1,258 @@
+#include "stage/store/snapshots.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "stage/store/entry_codec.h"
+
+namespace playfs::stage {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// `list` is two blocks, each of kMagic, size and checksum of what follows, and row changes as in the operations log:
+// values that head_of() reads alone, and the rest.
+constexpr std::string_view kMagic = "playfs 1";
+constexpr std::size_t kFrame = 24;
+constexpr const char* kList = "/list";
+constexpr std::size_t kLargestList = std::size_t{1} << 30;
+/// Holds the first block: a message is at most a page.
+constexpr std::size_t kFirstRead = 16 << 10;
+
+void put_block(std::string& out, const std::string& bytes) {
+  const std::uint64_t size = bytes.size(), checksum = XXH3_64bits(bytes.data(), bytes.size());
+  out += kMagic;
+  out.append(reinterpret_cast<const char*>(&size), sizeof size);
+  out.append(reinterpret_cast<const char*>(&checksum), sizeof checksum);
+  out += bytes;
+}
+
+/// Takes a block off the front of `bytes`; nullopt if they do not start with a whole one.
+std::optional<std::string_view> take_block(std::string_view& bytes) {
+  if (bytes.size() < kFrame || !bytes.starts_with(kMagic)) return std::nullopt;
+  std::uint64_t size = 0, checksum = 0;
+  std::memcpy(&size, bytes.data() + 8, sizeof size);
+  std::memcpy(&checksum, bytes.data() + 16, sizeof checksum);
+  bytes.remove_prefix(kFrame);
+  if (size > bytes.size()) return std::nullopt;
+  const std::string_view block = bytes.substr(0, size);
+  bytes.remove_prefix(size);
+  return XXH3_64bits(block.data(), block.size()) == checksum ? std::optional(block) : std::nullopt;
+}
+
+void put_value(std::string& block, const char* key, std::string value) {
+  encode(block, PutValue{key, std::move(value)});
+}
+
+std::string encoded(const Snapshot& snapshot) {
+  std::string head, body, list;
+  put_value(head, "made", std::to_string(snapshot.head.made.nanoseconds));
+  put_value(head, "base", snapshot.head.base.text());
+  put_value(head, "paths", std::to_string(snapshot.head.paths));
+  put_value(head, "message", snapshot.head.message);
+  for (const RevisionId& parent : snapshot.parents) put_value(body, "parent", parent.text());
+  put_value(body, "tracked", encode_tracked(snapshot.tracked));
+  put_value(body, "conflicted", encode_conflicted(snapshot.conflicted));
+  if (snapshot.state) put_value(body, "state", *snapshot.state);
+  for (const auto& [path, file] : snapshot.files) {
+    // A rescued row precedes the file that it is about.
+    if (auto at = snapshot.published.find(path); at != snapshot.published.end()) encode(body, PutRescued{at->second});
+    encode(body, PutPending{file});
+  }
+  for (const std::string& path : snapshot.deletions) encode(body, PutPendingDeletion{path});
+  put_block(list, head);
+  put_block(list, body);
+  return list;
+}
+
+bool take_head(std::string_view block, Checkpoint& head) {
+  while (!block.empty()) {
+    auto change = decode(block);
+    const auto* value = change ? std::get_if<PutValue>(&*change) : nullptr;
+    if (!value) return false;
+    if (value->key == "made") head.made = {parse_number<std::int64_t>(value->value).value_or(0)};
+    if (value->key == "base") head.base = RevisionId(value->value);
+    if (value->key == "paths") head.paths = parse_number<std::uint64_t>(value->value).value_or(0);
+    if (value->key == "message") head.message = value->value;
+  }
+  return true;
+}
+
+bool take_value(const PutValue& value, Snapshot& snapshot) {
+  if (value.key == "parent") snapshot.parents.emplace_back(value.value);
+  if (value.key == "state") snapshot.state = value.value;
+  if (value.key == "tracked") {
+    auto tracked = decode_tracked(value.value);
+    if (!tracked) return false;
+    snapshot.tracked = *std::move(tracked);
+  }
+  if (value.key == "conflicted") {
+    auto conflicted = decode_conflicted(value.value);
+    if (!conflicted) return false;
+    snapshot.conflicted = *std::move(conflicted);
+  }
+  return true;
+}
+
+bool take_body(std::string_view block, Snapshot& snapshot) {
+  std::optional<RescuedRow> rescued;
+  while (!block.empty()) {
+    auto change = decode(block);
+    if (!change) return false;
+    if (auto* value = std::get_if<PutValue>(&*change)) {
+      if (!take_value(*value, snapshot)) return false;
+    } else if (auto* row = std::get_if<PutRescued>(&*change)) {
+      rescued = std::move(row->row);
+    } else if (auto* file = std::get_if<PutPending>(&*change)) {
+      if (file->file.published.has_value() != rescued.has_value()) return false;
+      std::string path = file->file.path;
+      if (rescued) snapshot.published.emplace(path, *std::exchange(rescued, {}));
+      snapshot.files.emplace(std::move(path), std::move(file->file));
+    } else if (auto* deletion = std::get_if<PutPendingDeletion>(&*change)) {
+      snapshot.deletions.insert(std::move(deletion->path));
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+Error damaged(std::uint64_t id, const std::string& what) {
+  return Error{ErrorCode::corrupt, "checkpoint " + std::to_string(id) + " is damaged: " + what,
+               "playfs checkpoint list, for another one"};
+}
+
+void remove_all(const std::string& path) noexcept {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> Snapshots::ids(bool dropped) const {
+  std::vector<std::uint64_t> found;
+  std::error_code problem;
+  for (fs::directory_iterator entry(path_, problem), end; !problem && entry != end; entry.increment(problem)) {
+    std::string name = entry->path().filename();
+    if (dropped && name.ends_with('~')) name.pop_back();
+    if (auto id = parse_number<std::uint64_t>(name); id && std::to_string(*id) == name) found.push_back(*id);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+Checkpoint Snapshots::head_of(std::uint64_t id) const {
+  Checkpoint head;
+  head.id = id;
+  const UniqueFd list(::open((folder_of(id) + kList).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  auto bytes = list ? read_at(list.get(), 0, kFirstRead) : fail(error_from_errno(errno, "open its list"));
+  std::string_view rest = bytes ? std::string_view(*bytes) : std::string_view();
+  const auto block = take_block(rest);
+  if (!block || !take_head(*block, head))
+    head.damage = damaged(id, bytes ? "its list cannot be read" : bytes.error().message);
+  return head;
+}
+
+std::vector<Checkpoint> Snapshots::list() const {
+  std::vector<Checkpoint> all;
+  for (const std::uint64_t id : ids()) all.push_back(head_of(id));
+  std::reverse(all.begin(), all.end());
+  return all;
+}
+
+Result<Snapshot> Snapshots::read(std::uint64_t id) const {
+  Snapshot snapshot;
+  snapshot.head.id = id;
+  if (access(folder_of(id).c_str(), F_OK) != 0)
+    return fail(ErrorCode::not_found, "there is no checkpoint " + std::to_string(id), "playfs checkpoint list");
+  auto bytes = read_file(folder_of(id) + kList, kLargestList);
+  if (!bytes) return fail(damaged(id, bytes.error().message));
+  std::string_view rest = *bytes;
+  const auto head = take_block(rest), body = take_block(rest);
+  if (!head || !body || !take_head(*head, snapshot.head) || !take_body(*body, snapshot))
+    return fail(damaged(id, "its list cannot be read"));
+  return snapshot;
+}
+
+Result<UniqueFd> Snapshots::open(std::uint64_t id) const {
+  UniqueFd folder(::open(folder_of(id).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!folder) return fail(error_from_errno(errno, "open " + folder_of(id)));
+  return folder;
+}
+
+Result<UniqueFd> Snapshots::open_bytes(const UniqueFd& folder, const Snapshot& snapshot, const FrozenFile& file) {
+  UniqueFd bytes(openat(folder.get(), std::to_string(file.spool).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat found {};
+  const bool is_whole = bytes && fstat(bytes.get(), &found) == 0 && S_ISREG(found.st_mode) &&
+                        static_cast<std::uint64_t>(found.st_size) == file.size;
+  if (!is_whole) return fail(damaged(snapshot.head.id, "the bytes of " + file.path + " are missing or truncated"));
+  return bytes;
+}
+
+Status Snapshots::check(const Snapshot& snapshot) const {
+  PLAYFS_TRY(const UniqueFd folder, open(snapshot.head.id));
+  for (const auto& [path, file] : snapshot.files)
+    if (file.spool != 0) PLAYFS_CHECK(open_bytes(folder, snapshot, file));
+  return {};
+}
+
+Result<UniqueFd> Snapshots::begin() const {
+  PLAYFS_CHECK(make_private_directory(path_));
+  remove_all(unfinished());
+  if (mkdir(unfinished().c_str(), 0700) != 0) return fail(error_from_errno(errno, "create " + unfinished()));
+  UniqueFd folder(::open(unfinished().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!folder) return fail(error_from_errno(errno, "open " + unfinished()));
+  return folder;
+}
+
+Result<Checkpoint> Snapshots::finish(const UniqueFd& folder, Snapshot snapshot) const {
+  const std::string path = unfinished() + kList;
+  {
+    const UniqueFd list(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!list) return fail(error_from_errno(errno, "create " + path));
+    PLAYFS_CHECK(write_all(list.get(), encoded(snapshot)));
+    if (fsync(list.get()) != 0) return fail(error_from_errno(errno, "sync " + path));
+  }
+  if (fsync(folder.get()) != 0) return fail(error_from_errno(errno, "sync " + unfinished()));
+  const auto before = ids(true);
+  snapshot.head.id = before.empty() ? 1 : before.back() + 1;
+  const std::string name = folder_of(snapshot.head.id);
+  if (std::rename(unfinished().c_str(), name.c_str()) != 0) return fail(error_from_errno(errno, "create " + name));
+  PLAYFS_CHECK(sync_directory(path_));
+  drop_old(snapshot.head.made);
+  return std::move(snapshot.head);
+}
+
+void Snapshots::abandon() const noexcept { remove_all(unfinished()); }
+
+void Snapshots::drop_old(WallTime now) const {
+  auto all = ids();
+  all.pop_back();  // the new one
+  std::size_t left = all.size() + 1;
+  for (const std::uint64_t id : all) {
+    const Checkpoint head = head_of(id);
+    const bool is_old = !head.damage && head.made.nanoseconds < now.nanoseconds - kLongest.count();
+    if (left <= kMost && !is_old) break;  // and so are all later ones
+    // If this fails it is tried again with the next one.
+    if (std::rename(folder_of(id).c_str(), (folder_of(id) + '~').c_str()) == 0) --left;
+  }
+}
+
+void Snapshots::remove_dropped() const noexcept {
+  std::error_code problem;
+  std::vector<std::string> dropped;
+  for (fs::directory_iterator entry(path_, problem), end; !problem && entry != end; entry.increment(problem))
+    if (std::string path = entry->path(); path.ends_with('~')) dropped.push_back(std::move(path));
+  for (const std::string& path : dropped) remove_all(path);
+}
+
+}  // namespace playfs::stage

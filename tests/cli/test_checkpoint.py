@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+"""`playfs checkpoint` in mounts and clones: what is staged is kept, listed and restored, and a discard keeps what it
+drops."""
+import json
+import mmap
+import os
+import re
+import shutil
+
+import fixture
+from clones import BRANCHED, DONE, FAILED, NOT_FOUND, USAGE, Clones
+from slow_project import SlowProject, text
+
+
+class Cases(Clones):
+    """What holds in mounts and clones. `tree` is the work tree."""
+
+    def setUp(self):
+        super().setUp()
+        (self.work / 'rose').write_text('rosa\n')
+        (self.work / 'run.sh').write_text('#!/bin/sh\n')
+        (self.work / 'run.sh').chmod(0o755)
+        (self.work / 'gone').write_text('gone\n')
+        self.commit('Plant')
+        self.tree = self.open_tree()
+
+    def json(self, *words, at=None, **options):
+        return super().json(*words, at=at or getattr(self, 'tree', self.work), **options)
+
+    def run_in(self, *words, at=None, **options):
+        return super().run_in(*words, at=at or getattr(self, 'tree', self.work), **options)
+
+    def change(self):
+        """A change of every kind."""
+        (self.tree / 'rose').write_text('rosa canina\n')
+        (self.tree / 'gone').unlink()
+        (self.tree / 'run.sh').chmod(0o644)
+        (self.tree / 'deep/er').mkdir(parents=True)
+        (self.tree / 'deep/er/new').write_bytes(bytes(range(256)) * 100)
+        (self.tree / 'empty').touch()
+        os.symlink('rose', self.tree / 'link')
+        return self.seen()
+
+    def seen(self):
+        return {path: what for path, what in self.describe(self.tree).items() if what != 'folder'}
+
+    def listed(self):
+        return self.json('checkpoint', 'list')['checkpoints']
+
+    def test_it_brings_back_all_that_was_staged(self):
+        published = self.seen()
+        kept = self.change()
+        staged = self.staged()
+        made = self.json('checkpoint', '-m', 'Before the rewrite')
+        self.assertEqual((made['checkpoint'], made['paths']), (1, len(staged)))
+        (self.tree / 'rose').write_text('weed\n')
+        (self.tree / 'deep/er/new').unlink()
+        (self.tree / 'later').write_text('later\n')
+        later = self.seen()
+        done = self.json('checkpoint', 'restore', '1')
+        self.assertEqual((done['restored'], done['before'], done['conflicts']), (3, 2, 0))
+        self.assertEqual((done['base_then'], done['base_now']), (self.head(), self.head()))
+        self.assertEqual(self.seen(), kept)
+        self.assertEqual(self.staged(), staged)
+        self.json('checkpoint', 'restore', '2')
+        self.assertEqual(self.seen(), later)
+        self.assertEqual([(each['id'], each['message'], each['base'], each['damage']) for each in self.listed()],
+                         [(3, 'before restoring checkpoint 2', self.head(), None),
+                          (2, 'before restoring checkpoint 1', self.head(), None),
+                          (1, 'Before the rewrite', self.head(), None)])
+        self.json('discard', '.')
+        self.assertEqual(self.seen(), published)
+        self.json('checkpoint', 'restore', '1')
+        self.assertEqual(self.seen(), kept)
+        self.commit('Prune')
+        self.assertEqual(self.files()['rose']['inline'], 'rosa canina\n')
+        self.assertNotIn('checkpoints', json.dumps(self.api.all('revisions')), 'nothing of it was published')
+
+    def test_a_discard_keeps_what_it_drops_and_says_how_to_get_it_back(self):
+        published = self.seen()
+        kept = self.change()
+        done = self.run_in('discard', 'rose', 'deep', 'empty', 'link', 'gone', 'run.sh')
+        self.assertEqual(self.seen(), published)
+        command = re.search(r'^To bring them back: playfs (checkpoint restore 1 .*)$', done.stderr, re.M).group(1)
+        self.assertEqual([each['message'] for each in self.listed()], ['before a discard'], 'one for all paths')
+        self.run_in(*command.split())
+        self.assertEqual(self.seen(), kept)
+        self.assertEqual(self.json('discard', 'empty')['checkpoint'], 2)
+        self.assertIsNone(self.json('discard', 'empty', code=NOT_FOUND).get('checkpoint'))
+        self.json('discard', '.')
+        nothing = self.json('discard', '.')
+        self.assertEqual((nothing['discarded'], nothing['checkpoint']), (0, None))
+
+    def test_only_named_paths(self):
+        self.change()
+        self.json('checkpoint')
+        self.json('discard', '.')
+        self.assertEqual(self.json('checkpoint', 'restore', '1', 'deep/er', 'gone')['restored'], 2)
+        self.assertFalse((self.tree / 'gone').exists())
+        self.assertTrue((self.tree / 'deep/er/new').exists())
+        self.assertEqual((self.tree / 'rose').read_text(), 'rosa\n')
+        self.assertEqual(self.json('checkpoint', 'restore', '1', 'nowhere', code=NOT_FOUND)['error']['code'], 'not_found')
+
+    def test_what_there_is_to_say(self):
+        nothing = self.run_in('checkpoint')
+        self.assertEqual((nothing.stdout, nothing.stderr), ('', 'Nothing is staged, so no checkpoint was made.\n'))
+        self.assertIsNone(self.json('checkpoint')['checkpoint'])
+        self.assertIn('There are no checkpoints', self.run_in('checkpoint', 'list').stderr)
+        for unknown in ('7', 'x', '0', '-1'):
+            words = ['checkpoint', 'restore', '--', unknown] if unknown == '-1' else ['checkpoint', 'restore', unknown]
+            error = self.json(*words, code=NOT_FOUND)['error']
+            self.assertEqual((error['code'], error['hint']), ('not_found', 'playfs checkpoint list'))
+        self.assertEqual(self.run_in('checkpoint', 'restore', check=False).returncode, USAGE)
+        (self.tree / 'rose').write_text('two\n')
+        self.assertEqual(self.run_in('checkpoint', '-m', 'Zwei\n\x1b[31mrot').stdout, '1\n')
+        line, = self.run_in('checkpoint', 'list').stdout.splitlines()
+        self.assertRegex(line, r'^1  20\d\d-.*Z  1 path  Zwei$')
+        self.assertEqual(self.listed()[0]['message'], 'Zwei\n\x1b[31mrot')
+        self.assertEqual(self.json('checkpoint', 'restore', '1')['restored'], 0)
+        self.assertIn('it is all as in checkpoint 1', self.run_in('checkpoint', 'restore', '1').stderr)
+        self.assertEqual(self.json('checkpoint', '-m', 'x' * 5000, code=FAILED)['error']['code'], 'invalid_argument')
+
+    def test_over_another_base_it_says_so(self):
+        self.change()
+        self.json('checkpoint')
+        self.json('discard', '.')
+        before = self.head()
+        other = self.clone('other', 'bob')
+        (other / 'rose').write_text('theirs\n')
+        (other / 'tulip').write_text('tulip\n')
+        Clones.json(self, 'commit', '-m', 'Theirs', at=other, who='bob')
+        self.json('update')
+        done = self.json('checkpoint', 'restore', '1')
+        self.assertEqual((done['base_then'], done['base_now']), (before, self.head()))
+        self.assertEqual((self.tree / 'rose').read_text(), 'rosa canina\n')
+        self.assertEqual((self.tree / 'tulip').read_text(), 'tulip\n')
+        self.assertIn('-theirs\n+rosa canina\n', self.run_in('diff').stdout)
+        self.json('discard', '.')
+        self.assertIn('has moved from', self.run_in('checkpoint', 'restore', '1').stderr)
+
+    def test_a_merge_and_its_conflicts_come_back(self):
+        other = self.clone('other', 'bob')
+        (other / 'rose').write_text('theirs\n')
+        Clones.json(self, 'commit', '-m', 'Theirs', at=other, who='bob')
+        (self.tree / 'rose').write_text('mine\n')
+        self.json('update', code=BRANCHED)
+        marked = (self.tree / 'rose').read_text()
+        self.assertIn('<<<<<<<', marked)
+        self.assertEqual(self.json('discard', '.')['checkpoint'], 1)
+        self.assertEqual(self.json('status')['conflicts'], [])
+        self.assertEqual(self.json('checkpoint', 'restore', '1', code=BRANCHED)['conflicts'], 1)
+        self.assertEqual((self.tree / 'rose').read_text(), marked)
+        self.json('commit', '-m', 'Too early', code=BRANCHED)
+        (self.tree / 'rose').write_text('both\n')
+        self.commit('Both')
+
+    def test_ignored_files_are_neither_kept_nor_touched(self):
+        (self.tree / '.gitignore').write_text('*.log\n')
+        (self.tree / 'a.log').write_text('one\n')
+        (self.tree / 'rose').write_text('two\n')
+        self.assertEqual(self.json('checkpoint')['paths'], 2)
+        (self.tree / 'a.log').write_text('two\n')
+        (self.tree / 'rose').write_text('three\n')
+        self.json('checkpoint', 'restore', '1')
+        self.assertEqual(((self.tree / 'a.log').read_text(), (self.tree / 'rose').read_text()), ('two\n', 'two\n'))
+        self.json('discard', 'rose')
+        self.assertEqual((self.tree / 'a.log').read_text(), 'two\n')
+
+    def test_of_many_the_oldest_go(self):
+        for number in range(101):
+            (self.tree / 'rose').write_text(f'{number}\n')
+            self.json('checkpoint', '-m', f'{number}')
+        self.assertEqual([each['id'] for each in self.listed()], list(range(101, 1, -1)))
+        self.json('checkpoint', 'restore', '1', code=NOT_FOUND)
+        self.json('checkpoint', 'restore', '2')
+        self.assertEqual((self.tree / 'rose').read_text(), '1\n')
+        self.assertEqual(len(self.listed()), 100)
+
+    def stage_directory(self):
+        """Where the work tree's staged changes are on disk."""
+        return next(path.parent for path in self.state_of_tree().rglob('stage.db'))
+
+    def test_doctor_says_what_is_damaged_and_the_rest_works(self):
+        self.change()
+        self.json('checkpoint')
+        self.json('checkpoint')
+        self.close_tree()
+        checkpoints = self.stage_directory() / 'checkpoints'
+        self.assertIn('2 checkpoints', self.doctor().stdout)
+        (checkpoints / '2/list').write_text('nothing')
+        said = self.doctor(check=False)
+        self.assertEqual(said.returncode, FAILED)
+        self.assertIn('checkpoint 2 is damaged', said.stdout)
+        self.tree = self.open_tree()
+        self.assertEqual(self.json('checkpoint', 'restore', '2', code=FAILED)['error']['code'], 'corrupt')
+        self.assertEqual([bool(each['damage']) for each in self.listed()], [True, False])
+        kept = self.seen()
+        self.json('discard', '.')
+        self.json('checkpoint', 'restore', '1')
+        self.assertEqual(self.seen(), kept)
+        self.assertFalse((self.stage_directory() / 'lost+found').exists())
+
+
+class InAClone(Cases):
+    def open_tree(self):
+        return self.work
+
+    def close_tree(self):
+        pass
+
+    def state_of_tree(self):
+        return self.work / '.playfs'
+
+    def doctor(self, **options):
+        return self.playfs('doctor', self.work, **options)
+
+    def test_an_edit_meanwhile_is_taken_in_first(self):
+        (self.work / 'rose').write_text('one\n')
+        self.json('checkpoint')
+        (self.work / 'rose').write_text('two\n')
+        self.json('checkpoint', 'restore', '1')
+        self.assertEqual((self.work / 'rose').read_text(), 'one\n')
+        self.json('checkpoint', 'restore', '2')
+        self.assertEqual((self.work / 'rose').read_text(), 'two\n')
+
+    def test_a_copied_clone_has_its_checkpoints(self):
+        kept = self.change()
+        self.json('checkpoint')
+        copy = self.home / 'copy'
+        shutil.copytree(self.work, copy, symlinks=True)
+        self.tree = copy
+        (copy / 'rose').write_text('other\n')
+        self.json('discard', '.')
+        self.json('checkpoint', 'restore', '1')
+        self.assertEqual(self.seen(), kept)
+
+
+class InAMount(Cases):
+    def open_tree(self):
+        self.mounted = self.mount(self.api.origin)
+        return self.mounted.directory / 'projects' / self.project / 'work'
+
+    def close_tree(self):
+        self.mounted.unmount()
+
+    def state_of_tree(self):
+        return self.home / 'ann/state'
+
+    def doctor(self, **options):
+        return self.playfs('doctor', **options)
+
+    def request(self, **fields):
+        control = self.tree.parent / 'commit'
+        control.write_text(json.dumps(fields))
+        return json.loads(control.read_text())
+
+    def test_by_file(self):
+        kept = self.change()
+        paths = len(self.staged())
+        self.assertEqual(self.request(checkpoint='By file'),
+                         {'schema_version': 1, 'outcome': 'kept', 'checkpoint': 1, 'paths': paths})
+        dropped = self.request(discard='.')
+        self.assertEqual((dropped['outcome'], dropped['discarded'], dropped['checkpoint']), ('discarded', paths, 2))
+        listed = json.loads((self.tree.parent / 'status.json').read_text())['checkpoints']
+        self.assertEqual([(each['id'], each['message']) for each in listed], [(2, 'before a discard'), (1, 'By file')])
+        some = self.request(restore_checkpoint=1, paths=['rose'])
+        self.assertEqual((some['outcome'], some['restored'], some['before']), ('restored', 1, None))
+        everything = self.request(restore_checkpoint=2)
+        self.assertEqual((everything['restored'], everything['before']), (paths - 1, 3))
+        self.assertEqual(self.seen(), kept)
+        self.assertEqual(self.request(restore_checkpoint=99)['error']['code'], 'not_found')
+        self.request(discard='.')
+        self.assertEqual(self.request(checkpoint=True)['outcome'], 'nothing')
+        control = self.tree.parent / 'commit'
+        for refused in ({'checkpoint': 3}, {'restore_checkpoint': 'x'}, {'restore_checkpoint': 0}, {'paths': ['rose']},
+                        {'checkpoint': True, 'message': 'm'}, {'restore_checkpoint': 1, 'checkpoint': True},
+                        {'restore_checkpoint': 1, 'paths': ['../x']}, {'restore_checkpoint': 1, 'paths': []}):
+            try:
+                control.write_text(json.dumps(refused))
+            except OSError:
+                continue
+            self.assertEqual(json.loads(control.read_text())['error']['code'], 'invalid_argument', refused)
+
+    def test_open_files_and_mappings_never_reach_it(self):
+        for name in ('mapped', 'open'):
+            (self.tree / name).write_text('kept ' * 2000)
+        with open(self.tree / 'mapped', 'r+b') as mapped, open(self.tree / 'open', 'r+b') as file:
+            view = mmap.mmap(mapped.fileno(), 0)
+            view[:4] = b'KEPT'
+            view.flush()
+            self.json('checkpoint')
+            view[:4] = b'lost'
+            view.flush()
+            file.write(b'lost')
+            file.flush()
+            self.assertEqual((self.tree / 'open').read_text()[:5], 'lost ')
+            self.json('checkpoint', 'restore', '1')
+            self.assertEqual((self.tree / 'mapped').read_text(), 'KEPT ' + 'kept ' * 1999)
+            self.assertEqual((self.tree / 'open').read_text(), 'kept ' * 2000)
+            view.close()
+
+    def test_the_mount_shows_the_restored_bytes_at_once(self):
+        (self.tree / 'rose').write_text('first\n')
+        self.json('checkpoint')
+        os.utime(self.tree / 'rose', (1, 1))
+        for number in range(20):
+            (self.tree / 'rose').write_text(f'later {number}\n')
+            (self.tree / f'new-{number}').write_text('new\n')
+            self.assertEqual(os.stat(self.tree / 'rose').st_size, len(f'later {number}\n'))
+            self.json('checkpoint', 'restore', '1')
+            self.assertEqual((self.tree / 'rose').read_text(), 'first\n')
+            self.assertNotIn(f'new-{number}', os.listdir(self.tree))
+            self.assertFalse((self.tree / f'new-{number}').exists())
+
+    def test_it_survives_kill_9(self):
+        kept = self.change()
+        self.json('checkpoint')
+        (self.tree / 'rose').write_text('later\n')
+        self.mounted.kill()
+        self.tree = self.open_tree()
+        self.json('checkpoint', 'restore', '1')
+        self.mounted.kill()
+        self.tree = self.open_tree()
+        self.assertEqual(self.seen(), kept)
+        self.json('discard', '.')
+        self.mounted.kill()
+        self.tree = self.open_tree()
+        self.json('checkpoint', 'restore', '3')
+        self.assertEqual(self.seen(), kept)
+        self.mounted.unmount()
+        self.assertEqual(self.doctor().returncode, DONE)
+        self.assertFalse((self.stage_directory() / 'lost+found').exists())
+
+    def test_what_was_published_since_is_no_change(self):
+        (self.tree / 'rose').write_text('two\n')
+        self.json('checkpoint')
+        self.json('commit', '-m', 'Two')
+        (self.tree / 'rose').write_text('three\n')
+        self.assertEqual(self.json('checkpoint', 'restore', '1')['restored'], 1)
+        self.assertEqual(self.staged(), {}, 'it is what was published')
+
+    def test_two_mounts_have_their_own(self):
+        (self.tree / 'rose').write_text('ann\n')
+        self.assertEqual(self.json('checkpoint')['checkpoint'], 1)
+        bob = self.mount(self.api.origin, who='bob').directory / 'projects' / self.project / 'work'
+        (bob / 'rose').write_text('bob\n')
+        self.assertEqual(self.json('checkpoint', at=bob, who='bob')['checkpoint'], 1)
+        self.json('discard', '.', at=bob, who='bob')
+        self.json('checkpoint', 'restore', '1', at=bob, who='bob')
+        self.assertEqual((bob / 'rose').read_text(), 'bob\n')
+        self.assertEqual(len(self.listed()), 1)
+        # The same user's second mount only reads.
+        second = self.mount(self.api.origin).directory / 'projects' / self.project / 'work'
+        self.assertEqual(self.json('checkpoint', at=second, code=FAILED)['error']['code'], 'not_supported')
+
+
+class WhileSomethingIsPublished(SlowProject):
+    def test_checkpoints_are_made_but_not_restored(self):
+        mounted = self.begin({'file_chunks': 1})
+        tree = self.work(mounted)
+        (tree / 'big').write_text(text(60_000, 1))
+        (tree / 'small').write_text('small\n')
+        self.commit_without_waiting(mounted, 'Too much at once')
+        (tree / 'small').write_text('later\n')
+        made = json.loads(self.playfs('checkpoint', '--json', cwd=tree).stdout)
+        self.assertEqual((made['checkpoint'], made['paths']), (1, 2))
+        (tree / 'small').write_text('last\n')
+        done = self.playfs('checkpoint', 'restore', '1', '--json', cwd=tree, check=False)
+        error = json.loads(done.stdout)['error']
+        self.assertEqual((done.returncode, error['code'], error['retryable']), (FAILED, 'busy', True))
+        self.assertEqual((tree / 'small').read_text(), 'last\n')
+        self.playfs('commit', '--cancel', tree)
+        self.playfs('checkpoint', 'restore', '1', cwd=tree)
+        self.assertEqual((tree / 'small').read_text(), 'later\n')
+        self.assertEqual((tree / 'big').read_text(), text(60_000, 1))
+
+
+del Cases
+if __name__ == '__main__':
+    fixture.main()
