@@ -106,9 +106,8 @@ class Cases(Clones):
         self.assertEqual((nothing.stdout, nothing.stderr), ('', 'Nothing is staged, so no checkpoint was made.\n'))
         self.assertIsNone(self.json('checkpoint')['checkpoint'])
         self.assertIn('There are no checkpoints', self.run_in('checkpoint', 'list').stderr)
-        for unknown in ('7', 'x', '0', '-1'):
-            words = ['checkpoint', 'restore', '--', unknown] if unknown == '-1' else ['checkpoint', 'restore', unknown]
-            error = self.json(*words, code=NOT_FOUND)['error']
+        for unknown in ('7', 'x', '0', '1x'):
+            error = self.json('checkpoint', 'restore', unknown, code=NOT_FOUND)['error']
             self.assertEqual((error['code'], error['hint']), ('not_found', 'playfs checkpoint list'))
         self.assertEqual(self.run_in('checkpoint', 'restore', check=False).returncode, USAGE)
         (self.tree / 'rose').write_text('two\n')
@@ -141,8 +140,8 @@ class Cases(Clones):
     def test_a_merge_and_its_conflicts_come_back(self):
         other = self.clone('other', 'bob')
         (other / 'rose').write_text('theirs\n')
-        Clones.json(self, 'commit', '-m', 'Theirs', at=other, who='bob')
         (self.tree / 'rose').write_text('mine\n')
+        Clones.json(self, 'commit', '-m', 'Theirs', at=other, who='bob')
         self.json('update', code=BRANCHED)
         marked = (self.tree / 'rose').read_text()
         self.assertIn('<<<<<<<', marked)
@@ -212,7 +211,7 @@ class InAClone(Cases):
         return self.work / '.playfs'
 
     def doctor(self, **options):
-        return self.playfs('doctor', self.work, **options)
+        return self.playfs('doctor', cwd=self.work, **options)
 
     def test_an_edit_meanwhile_is_taken_in_first(self):
         (self.work / 'rose').write_text('one\n')
@@ -266,7 +265,7 @@ class InAMount(Cases):
         some = self.request(restore_checkpoint=1, paths=['rose'])
         self.assertEqual((some['outcome'], some['restored'], some['before']), ('restored', 1, None))
         everything = self.request(restore_checkpoint=2)
-        self.assertEqual((everything['restored'], everything['before']), (paths - 1, 3))
+        self.assertEqual((everything['restored'], everything['before']), (paths, 3))
         self.assertEqual(self.seen(), kept)
         self.assertEqual(self.request(restore_checkpoint=99)['error']['code'], 'not_found')
         self.request(discard='.')

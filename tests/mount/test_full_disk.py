@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A full disk: writers get an error, nothing else breaks, and freed space is used."""
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -73,6 +74,33 @@ class FullDisk(fixture.Fixture):
         (self.work / 'b').unlink()
         (self.work / 'c').unlink()
         self.assertEqual(self.commit(self.work, 'With room again')[0], 'published')
+
+    def test_without_room_for_a_checkpoint_nothing_is_dropped(self):
+        (self.work / 'first').write_text('first')
+        (self.work / 'second').write_text('second')
+        self.playfs('checkpoint', cwd=self.work)
+        (self.work / 'first').write_text('later')
+        before = self.describe(self.work)
+        state = self.home / 'ann/state'
+        with open(state / 'ballast', 'wb', buffering=0) as file:
+            for size in (PIECE, 4096, 1):
+                try:
+                    while file.write(bytes(size)):
+                        pass
+                except OSError as problem:
+                    self.assertEqual(problem.errno, errno.ENOSPC)
+        for words in (['checkpoint'], ['discard', '.'], ['discard', 'first'], ['checkpoint', 'restore', '1']):
+            done = self.playfs(*words, '--json', cwd=self.work, check=False)
+            self.assertEqual((done.returncode, json.loads(done.stdout)['error']['code']), (1, 'no_space'), words)
+            self.assertEqual(self.describe(self.work), before, words)
+        self.assertIn('rm', self.playfs('discard', '.', cwd=self.work, check=False).stderr)
+        (state / 'ballast').unlink()
+        self.playfs('checkpoint', 'restore', '1', cwd=self.work)
+        self.assertEqual((self.work / 'first').read_text(), 'first')
+        self.playfs('checkpoint', 'restore', '2', cwd=self.work)
+        self.assertEqual(self.describe(self.work), before)
+        self.remount()
+        self.assertEqual(self.describe(self.work), before)
 
     def test_names_can_be_removed_when_there_is_room_for_none(self):
         made = 0

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/text.h"
 #include "stage/store/entry_codec.h"
 
 namespace playfs::stage {
@@ -49,6 +50,20 @@ std::optional<std::string_view> take_block(std::string_view& bytes) {
   return XXH3_64bits(block.data(), block.size()) == checksum ? std::optional(block) : std::nullopt;
 }
 
+/// A clone, and thus this folder, may be a stranger's: nothing but a file is opened, and no link is followed.
+UniqueFd open_file(int folder, const std::string& path) {
+  UniqueFd file(openat(folder, path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+  struct stat found {};
+  return file && fstat(file.get(), &found) == 0 && S_ISREG(found.st_mode) ? std::move(file) : UniqueFd();
+}
+
+/// At most `most` bytes; "" if it cannot be read.
+std::string text_of(const UniqueFd& file, std::size_t most) {
+  struct stat found {};
+  if (!file || fstat(file.get(), &found) != 0) return {};
+  return read_at(file.get(), 0, std::min(most, static_cast<std::size_t>(found.st_size))).value_or("");
+}
+
 void put_value(std::string& block, const char* key, std::string value) {
   encode(block, PutValue{key, std::move(value)});
 }
@@ -79,6 +94,7 @@ bool take_head(std::string_view block, Checkpoint& head) {
     auto change = decode(block);
     const auto* value = change ? std::get_if<PutValue>(&*change) : nullptr;
     if (!value) return false;
+    if (!is_valid_utf8(value->value)) return false;
     if (value->key == "made") head.made = {parse_number<std::int64_t>(value->value).value_or(0)};
     if (value->key == "base") head.base = RevisionId(value->value);
     if (value->key == "paths") head.paths = parse_number<std::uint64_t>(value->value).value_or(0);
@@ -113,11 +129,12 @@ bool take_body(std::string_view block, Snapshot& snapshot) {
     } else if (auto* row = std::get_if<PutRescued>(&*change)) {
       rescued = std::move(row->row);
     } else if (auto* file = std::get_if<PutPending>(&*change)) {
-      if (file->file.published.has_value() != rescued.has_value()) return false;
+      if (file->file.published.has_value() != rescued.has_value() || !TreePath::parse(file->file.path)) return false;
       std::string path = file->file.path;
       if (rescued) snapshot.published.emplace(path, *std::exchange(rescued, {}));
       snapshot.files.emplace(std::move(path), std::move(file->file));
     } else if (auto* deletion = std::get_if<PutPendingDeletion>(&*change)) {
+      if (!TreePath::parse(deletion->path)) return false;
       snapshot.deletions.insert(std::move(deletion->path));
     } else {
       return false;
@@ -153,12 +170,10 @@ std::vector<std::uint64_t> Snapshots::ids(bool dropped) const {
 Checkpoint Snapshots::head_of(std::uint64_t id) const {
   Checkpoint head;
   head.id = id;
-  const UniqueFd list(::open((folder_of(id) + kList).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  auto bytes = list ? read_at(list.get(), 0, kFirstRead) : fail(error_from_errno(errno, "open its list"));
-  std::string_view rest = bytes ? std::string_view(*bytes) : std::string_view();
+  const std::string bytes = text_of(open_file(AT_FDCWD, folder_of(id) + kList), kFirstRead);
+  std::string_view rest = bytes;
   const auto block = take_block(rest);
-  if (!block || !take_head(*block, head))
-    head.damage = damaged(id, bytes ? "its list cannot be read" : bytes.error().message);
+  if (!block || !take_head(*block, head)) head.damage = damaged(id, "its list cannot be read");
   return head;
 }
 
@@ -174,9 +189,8 @@ Result<Snapshot> Snapshots::read(std::uint64_t id) const {
   snapshot.head.id = id;
   if (access(folder_of(id).c_str(), F_OK) != 0)
     return fail(ErrorCode::not_found, "there is no checkpoint " + std::to_string(id), "playfs checkpoint list");
-  auto bytes = read_file(folder_of(id) + kList, kLargestList);
-  if (!bytes) return fail(damaged(id, bytes.error().message));
-  std::string_view rest = *bytes;
+  const std::string bytes = text_of(open_file(AT_FDCWD, folder_of(id) + kList), kLargestList);
+  std::string_view rest = bytes;
   const auto head = take_block(rest), body = take_block(rest);
   if (!head || !body || !take_head(*head, snapshot.head) || !take_body(*body, snapshot))
     return fail(damaged(id, "its list cannot be read"));
@@ -190,10 +204,10 @@ Result<UniqueFd> Snapshots::open(std::uint64_t id) const {
 }
 
 Result<UniqueFd> Snapshots::open_bytes(const UniqueFd& folder, const Snapshot& snapshot, const FrozenFile& file) {
-  UniqueFd bytes(openat(folder.get(), std::to_string(file.spool).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  UniqueFd bytes = open_file(folder.get(), std::to_string(file.spool));
   struct stat found {};
-  const bool is_whole = bytes && fstat(bytes.get(), &found) == 0 && S_ISREG(found.st_mode) &&
-                        static_cast<std::uint64_t>(found.st_size) == file.size;
+  const bool is_whole =
+      bytes && fstat(bytes.get(), &found) == 0 && static_cast<std::uint64_t>(found.st_size) == file.size;
   if (!is_whole) return fail(damaged(snapshot.head.id, "the bytes of " + file.path + " are missing or truncated"));
   return bytes;
 }

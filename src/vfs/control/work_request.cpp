@@ -73,10 +73,6 @@ std::vector<WorkRequest::Kind> kinds_in(const JsonObject& body) {
   std::vector<WorkRequest::Kind> kinds;
   if (flag(body, "cancel", false)) kinds.push_back(WorkRequest::Kind::cancel);
   if (flag(body, "update", false)) kinds.push_back(WorkRequest::Kind::update);
-  if (const Json* checkpoint = body.find("checkpoint"); checkpoint && !checkpoint->boolean() && !checkpoint->string())
-    return fail(ErrorCode::invalid_argument, "\"checkpoint\" must be true, false or a text");
-  if (const Json* id = body.find("restore_checkpoint"); id && id->integer().value_or(0) < 1)
-    return fail(ErrorCode::invalid_argument, "\"restore_checkpoint\" must be the id of a checkpoint, a number");
   if (const Json* merge = body.find("merge"); merge && merge->string()) kinds.push_back(WorkRequest::Kind::merge);
   if (body.find("discard")) kinds.push_back(WorkRequest::Kind::discard);
   if (const Json* made = body.find("checkpoint"); made && (made->string() || *made->boolean()))

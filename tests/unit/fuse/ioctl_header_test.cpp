@@ -16,6 +16,8 @@ TEST(IoctlHeader, PayloadsFitTheirCommands) {
   EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_UPDATE), sizeof(playfs_update));
   EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_MERGE), sizeof(playfs_merge));
   EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_CANCEL), sizeof(playfs_cancel));
+  EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_CHECKPOINT), sizeof(playfs_checkpoint));
+  EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_RESTORE), sizeof(playfs_restore));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "stage/at_once.h"
 #include "stage/store/repair.h"
+#include "stage/store/snapshots.h"
 #include "stage/store/spool.h"
 #include "support/workbench.h"
 
@@ -449,6 +450,59 @@ TEST_F(CheckpointsTest, DamageIsSaidAndHarmsNothingElse) {
   bench.open(revision_of("r1", base));
   EXPECT_EQ(bench.stage->found_lost(), std::nullopt);
   restore(4, {"f"});
+}
+
+TEST_F(CheckpointsTest, ARepairedStageStillHasThem) {
+  keep_everything();
+  bench.stage.reset();
+  std::ofstream(bench.options().directory + "/stage.db") << "not a database";
+  ASSERT_NE(repair(bench.options().directory, "test").value(), "");
+  bench.open(revision_of("r1", base));
+  EXPECT_EQ(bench.files(), base);
+  restore(1);
+  expect_as_kept();
+}
+
+TEST_F(CheckpointsTest, AStrangersFolderIsNotTrusted) {
+  ASSERT_TRUE(bench.put("f", "bytes"));
+  keep();
+  ASSERT_TRUE(bench.stage->discard(""));
+  const std::string list = folder() + "/1/list";
+  fs::path bytes;
+  for (const auto& item : fs::directory_iterator(folder() + "/1"))
+    if (item.path() != list) bytes = item.path();
+  fs::remove(bytes);
+  ASSERT_EQ(mkfifo(bytes.c_str(), 0600), 0);
+  EXPECT_EQ(bench.stage->restore(1, {}).error().code, ErrorCode::corrupt);
+  fs::remove(bytes);
+  fs::create_symlink("/etc/passwd", bytes);
+  EXPECT_EQ(bench.stage->restore(1, {}).error().code, ErrorCode::corrupt);
+  fs::remove(list);
+  ASSERT_EQ(mkfifo(list.c_str(), 0600), 0);
+  EXPECT_EQ(bench.stage->restore(1, {}).error().code, ErrorCode::corrupt);
+  EXPECT_TRUE(bench.stage->checkpoints()[0].damage);
+  EXPECT_EQ(bench.files(), base);
+}
+
+TEST(Snapshots, PathsThatNoTreeCanHaveAreRefused) {
+  const test::TemporaryDirectory directory;
+  const Snapshots snapshots(directory / "stage");
+  fs::create_directory(directory / "stage");
+  for (const char* path : {"../up", "/etc/passwd", "a//b", ".git/config", "a/.playfs/x", ""}) {
+    for (const bool is_deleted : {false, true}) {
+      Snapshot snapshot;
+      snapshot.head.message = "theirs";
+      FrozenFile file;
+      file.path = path;
+      if (is_deleted) snapshot.deletions.insert(path);
+      else snapshot.files.emplace(path, file);
+      auto folder = snapshots.begin();
+      ASSERT_TRUE(folder);
+      auto made = snapshots.finish(*folder, snapshot);
+      ASSERT_TRUE(made) << made.error().message;
+      EXPECT_EQ(snapshots.read(made->id).error().code, ErrorCode::corrupt) << path;
+    }
+  }
 }
 
 TEST_F(CheckpointsTest, EveryByteOfTheListCounts) {
