@@ -175,6 +175,13 @@ Result<bool> Rebase::visit_file(const Spot& at) {
     remove(at);
     return false;
   }
+  if (!file && share_that_follows(at.path, *at.becomes) != Share::all) {
+    // Of the directory that comes back something stays deleted.
+    lose_name(at.child);
+    batch_.after_commit([this, at]() PLAYFS_REQUIRES(state_.mutex) { state_.detach(*at.parent, at.name); });
+    put_directory(at);
+    return true;
+  }
   bool is_same = file && published_mode(*at.child) == file->mode &&
                  (at.child->is_below() ? at.child->lower.entry->same_content(*file)
                                        : state_.has_bytes_of(*at.child, at.path, *file));
@@ -244,11 +251,15 @@ Result<bool> Rebase::visit_to_be_directory(const Spot& at) {
     lose_name(at.child);
     batch_.after_commit([this, at]() PLAYFS_REQUIRES(state_.mutex) { state_.detach(*at.parent, at.name); });
   }
+  put_directory(at);
+  return true;
+}
+
+void Rebase::put_directory(const Spot& at) {
   state_.touch(batch_, *at.parent, now_);
   InodePtr made = make_partial(*at.parent, at.name, at.path, at.becomes);
   batch_.after_commit([this, at, made]() PLAYFS_REQUIRES(state_.mutex) { state_.attach(*at.parent, at.name, made); });
   invalidations.push_back({at.parent, at.name, at.child});
-  return true;
 }
 
 bool Rebase::visit_nothing(const Spot& at) {

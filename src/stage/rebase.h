@@ -92,6 +92,8 @@ class Rebase {
   /// A path that must become a directory because something is put below it.
   [[nodiscard]] Result<bool> visit_to_be_directory(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] bool visit_nothing(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
+  /// Of the new base's directory, what follows; and what is put below.
+  void put_directory(const Spot& at) PLAYFS_REQUIRES(state_.mutex);
   /// Where decisions below a directory start, if there are any: check with is_below().
   [[nodiscard]] Decisions::const_iterator first_below(const std::string& path) const;
   [[nodiscard]] bool is_below(Decisions::const_iterator at, const std::string& path) const;

@@ -58,6 +58,22 @@ Status Restoring::check_paths(const Survey& now) const {
   return {};
 }
 
+/// What the present base has above or below the path, and the checkpoint did not delete.
+std::optional<std::string> Restoring::blocked_by_base(const std::string& path) const {
+  if (!state_.base) return std::nullopt;
+  const Tree& tree = state_.base->tree;
+  for (auto slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    std::string above = path.substr(0, slash);
+    if (tree.file_at(above) && !snapshot_.deletions.contains(above)) return above;
+  }
+  if (!tree.directory_at(path)) return std::nullopt;
+  const std::string within = path + '/';
+  const auto& files = tree.manifest().files;
+  for (auto at = files.lower_bound(within); at != files.end() && at->first.starts_with(within); ++at)
+    if (!snapshot_.deletions.contains(at->first)) return at->first;
+  return std::nullopt;
+}
+
 Status Restoring::plan(const Survey& now) {
   state_.mutex.assert_held();
   if (state_.pending || state_.freezing)
@@ -84,6 +100,7 @@ Status Restoring::plan(const Survey& now) {
     const InodePtr there = state_.find(path).inode;
     if (there && is_as_then(*there, file)) continue;
     if (local_only.contains(path)) in_the_way.push_back(path);
+    else if (auto blocked = blocked_by_base(path)) in_the_way.push_back(*std::move(blocked));
     put_.push_back(&file);
   }
   for (const std::string& path : snapshot_.deletions) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ class Restoring {
  private:
   [[nodiscard]] bool is_wanted(std::string_view path) const;
   [[nodiscard]] bool is_as_then(const Inode& inode, const FrozenFile& file) const PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] std::optional<std::string> blocked_by_base(const std::string& path) const PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] Status check_paths(const Survey& now) const;
   [[nodiscard]] bool stands_on_same_base() const PLAYFS_REQUIRES(state_.mutex) {
     return id_of(state_.base) == snapshot_.head.base;

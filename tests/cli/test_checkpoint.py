@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`playfs checkpoint` in mounts and clones: what is staged is kept, listed and restored, and a discard keeps what it
 drops."""
+import contextlib
 import json
 import mmap
 import os
@@ -117,7 +118,7 @@ class Cases(Clones):
         self.assertEqual(self.listed()[0]['message'], 'Zwei\n\x1b[31mrot')
         self.assertEqual(self.json('checkpoint', 'restore', '1')['restored'], 0)
         self.assertIn('it is all as in checkpoint 1', self.run_in('checkpoint', 'restore', '1').stderr)
-        self.assertEqual(self.json('checkpoint', '-m', 'x' * 5000, code=FAILED)['error']['code'], 'invalid_argument')
+        self.assertEqual(self.json('checkpoint', '-m', 'x' * 5000, code=USAGE)['error']['code'], 'invalid_argument')
 
     def test_over_another_base_it_says_so(self):
         self.change()
@@ -250,7 +251,8 @@ class InAMount(Cases):
 
     def request(self, **fields):
         control = self.tree.parent / 'commit'
-        control.write_text(json.dumps(fields))
+        with contextlib.suppress(OSError):  # the outcome of a complete JSON object
+            control.write_text(json.dumps(fields))
         return json.loads(control.read_text())
 
     def test_by_file(self):
@@ -270,15 +272,10 @@ class InAMount(Cases):
         self.assertEqual(self.request(restore_checkpoint=99)['error']['code'], 'not_found')
         self.request(discard='.')
         self.assertEqual(self.request(checkpoint=True)['outcome'], 'nothing')
-        control = self.tree.parent / 'commit'
         for refused in ({'checkpoint': 3}, {'restore_checkpoint': 'x'}, {'restore_checkpoint': 0}, {'paths': ['rose']},
                         {'checkpoint': True, 'message': 'm'}, {'restore_checkpoint': 1, 'checkpoint': True},
                         {'restore_checkpoint': 1, 'paths': ['../x']}, {'restore_checkpoint': 1, 'paths': []}):
-            try:
-                control.write_text(json.dumps(refused))
-            except OSError:
-                continue
-            self.assertEqual(json.loads(control.read_text())['error']['code'], 'invalid_argument', refused)
+            self.assertEqual(self.request(**refused)['error']['code'], 'invalid_argument', refused)
 
     def test_open_files_and_mappings_never_reach_it(self):
         for name in ('mapped', 'open'):

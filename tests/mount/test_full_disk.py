@@ -82,22 +82,32 @@ class FullDisk(fixture.Fixture):
         (self.work / 'first').write_text('later')
         before = self.describe(self.work)
         state = self.home / 'ann/state'
-        with open(state / 'ballast', 'wb', buffering=0) as file:
-            for size in (PIECE, 4096, 1):
-                try:
-                    while file.write(bytes(size)):
-                        pass
-                except OSError as problem:
-                    self.assertEqual(problem.errno, errno.ENOSPC)
-        for words in (['checkpoint'], ['discard', '.'], ['discard', 'first'], ['checkpoint', 'restore', '1']):
+
+        def fill():
+            with open(state / 'ballast', 'ab', buffering=0) as file:
+                for size in (PIECE, 4096, 1):
+                    try:
+                        while file.write(bytes(size)):
+                            pass
+                    except OSError as problem:
+                        self.assertEqual(problem.errno, errno.ENOSPC)
+
+        def attempt(*words):
+            fill()
             done = self.playfs(*words, '--json', cwd=self.work, check=False)
-            self.assertEqual((done.returncode, json.loads(done.stdout)['error']['code']), (1, 'no_space'), words)
+            return done.returncode, json.loads(done.stdout).get('error', {}).get('code')
+
+        # The mount may still find some room in what it keeps for such a day.
+        self.assertIn((1, 'no_space'), [attempt('checkpoint') for _ in range(5)])
+        for words in (['checkpoint'], ['discard', '.'], ['discard', 'first'], ['checkpoint', 'restore', '1']):
+            self.assertEqual(attempt(*words), (1, 'no_space'), words)
             self.assertEqual(self.describe(self.work), before, words)
         self.assertIn('rm', self.playfs('discard', '.', cwd=self.work, check=False).stderr)
         (state / 'ballast').unlink()
         self.playfs('checkpoint', 'restore', '1', cwd=self.work)
         self.assertEqual((self.work / 'first').read_text(), 'first')
-        self.playfs('checkpoint', 'restore', '2', cwd=self.work)
+        newest = json.loads(self.playfs('checkpoint', 'list', '--json', cwd=self.work).stdout)['checkpoints'][0]
+        self.playfs('checkpoint', 'restore', newest['id'], cwd=self.work)
         self.assertEqual(self.describe(self.work), before)
         self.remount()
         self.assertEqual(self.describe(self.work), before)

@@ -294,6 +294,36 @@ TEST_F(CheckpointsTest, FilesAndDirectoriesChangePlaces) {
   expect_as_kept();
 }
 
+TEST_F(CheckpointsTest, WhatWasDeletedBelowAFileStaysDeleted) {
+  ASSERT_TRUE(bench.unlink("d/e/c"));
+  kept_files = bench.files();
+  const auto id = keep();
+  ASSERT_TRUE(bench.unlink("d/b") && bench.rmdir("d/e") && bench.rmdir("d") && bench.put("d", "a file"));
+  restore(id);
+  expect_as_kept();
+  EXPECT_EQ(bench.changes(), Names{"D d/e/c"});
+}
+
+TEST_F(CheckpointsTest, WhatTheBaseHasInItsPlaceIsNotDeletedUnasked) {
+  ASSERT_TRUE(bench.put("x", "a file") && bench.mkdir("y") && bench.put("y/in", "in"));
+  const auto id = keep();
+  ASSERT_TRUE(bench.stage->discard(""));
+  ASSERT_TRUE(bench.move_base(revision_of("r2", {{"x/theirs", "theirs"}, {"y", "theirs"}})));
+  for (const bool is_deleted : {false, true}) {
+    if (is_deleted) {
+      ASSERT_TRUE(bench.unlink("x/theirs") && bench.rmdir("x") && bench.unlink("y"));
+    }
+    const Texts before = bench.files();
+    for (const char* path : {"x", "y"}) {
+      auto restored = bench.stage->restore(id, {path});
+      ASSERT_FALSE(restored) << path;
+      EXPECT_EQ(restored.error().code, ErrorCode::busy);
+      EXPECT_THAT(restored.error().message, HasSubstr(path));
+      EXPECT_EQ(bench.files(), before);
+    }
+  }
+}
+
 TEST_F(CheckpointsTest, NamesOfOneFileAreRestoredAsFiles) {
   ASSERT_TRUE(bench.put("f", "one") && bench.link("f", "g"));
   const auto id = keep();
