@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "app/author.h"
@@ -30,6 +31,7 @@ vfs::FileSystemOptions options_of(const CommandContext& context, const MountedPl
   options.gid = getegid();
   options.project = ProjectId(place.project);
   options.revision = place.clone->revision;
+  options.instructions = place.clone->instructions;
   return options;
 }
 
@@ -162,7 +164,16 @@ bool ClonedWorkTree::has_revision(const std::string& id) {
 }
 
 Result<std::unique_ptr<ReadableTree>> ClonedWorkTree::tree(const std::string& revision) {
-  return published_tree(*stack_, revision);
+  return published_tree(*stack_, revision, [this](const Manifest& manifest) {
+    PathSet hidden;
+    if (place().clone->instructions == Instructions::show) return hidden;
+    const auto own = tree_->stage().trusted_instructions();
+    for (const std::string& path : instructions_in(manifest)) {
+      const auto content = known_hash(*manifest.file_at(path));
+      if (!content || std::find(own.begin(), own.end(), *content) == own.end()) hidden.insert(path);
+    }
+    return hidden;
+  });
 }
 
 // Operations on the work tree.

@@ -243,6 +243,8 @@ class Parser {
         "What is queued there goes on with the next command; status asks nobody, so that head is as last seen.\n"
         "Where something waits that you did not queue in this directory, commands refuse it (exit code 6): it may\n"
         "be a stranger's, and would be published as yours. --adopt takes it over, also in a copy.\n"
+        "Files that give instructions to agents (AGENTS.md, .claude/ and the like) are left out and named, unless\n"
+        "you published them from here, or with --show-instructions. Commits carry them forward as they are.\n"
         "Exit code 1: the clone is there and works, but lacks the entries named: they are unsafe, or cannot be\n"
         "had. 7: likewise, since the service failed for some; playfs update tries again.",
         clone_project, cl);
@@ -254,6 +256,10 @@ class Parser {
     clone_command->add_option("--adopt", cl->adopt, "Instead: the clone whose waiting commits become yours")
         ->type_name("DIR")
         ->excludes(clone_revision);
+    auto* hide = clone_command->add_flag("--hide-instructions", cl->hide_instructions,
+                                         "Leave out all published files that give instructions to agents");
+    clone_command->add_flag("--show-instructions", cl->show_instructions, "Write them, whoever published them")
+        ->excludes(hide);
 
     std::shared_ptr<McpArguments> mc;
     auto* mcp_command = command(

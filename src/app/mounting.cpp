@@ -66,6 +66,7 @@ vfs::FileSystemOptions playground_options(const CommandContext& context, const M
   options.agent_from = name_of(author.origin);
   options.read_only = asked.read_only;
   options.safe_symlinks = asked.safe_symlinks;
+  options.instructions = runtime::instructions_for(context.settings, plan.source.text);
   options.uid = asked.uid.value_or(geteuid());
   options.gid = asked.gid.value_or(getegid());
   options.umask = asked.umask.value_or(022);

@@ -19,8 +19,12 @@ void add_mount(CommandRegistry& registry) {
       "\n"
       "Options after -o: project=ID  revision=REV  ro  allow_other  uid=N  gid=N  umask=OCTAL  cafile=FILE\n"
       "  refresh=SECONDS  cache_size=SIZE  offline  agent=HANDLE  noprefetch  base_path=PATH  safe_symlinks\n"
-      "  nonempty  noexec  sync  default_permissions; options that only fstab needs (_netdev, nofail,\n"
-      "  defaults, x-…) are ignored.",
+      "  instructions=show|hide  nonempty  noexec  sync  default_permissions; options that only fstab needs\n"
+      "  (_netdev, nofail, defaults, x-…) are ignored.\n"
+      "\n"
+      "Files that give instructions to agents (AGENTS.md, CLAUDE.md, .claude/, .mcp.json, .envrc, .vscode/ and\n"
+      "the like) are hidden unless you published them from here; playfs status lists them. instructions=show\n"
+      "shows them all, instructions=hide none that is published.",
       mount, m);
   mount_command->add_option("DIR", m->places, "What to mount (default: the local playground) and where")
       ->option_text("[SRC] DIR")
@@ -65,6 +69,8 @@ void add_run(CommandRegistry& registry) {
       run->add_option("-m,--message", r->message, "What has changed, and why")->type_name("MESSAGE")->needs(to_commit);
   to_commit->needs(message);
   run->add_option("--agent", r->agent, "The author's handle")->type_name("HANDLE");
+  run->add_option("--instructions", r->instructions, "Files that give instructions to agents (playfs mount --help)")
+      ->type_name("show|hide");
   run->add_flag("--read-only", r->read_only, "Mount it read-only")->excludes(to_commit);
 }
 

@@ -21,6 +21,8 @@ constexpr const char* kCloneFile = "clone.json";
 constexpr std::uint64_t kVersion = 2, kVersionOfWhole = 1;
 constexpr const char* kUnfinished = "unfinished";
 constexpr const char* kLacksFiles = "lacks files";
+constexpr const char* kHide = "hide";
+constexpr const char* kHideOthers = "hide others";
 constexpr std::size_t kLongest = 1 << 16;
 
 /// The text of `path`, if it is a plain file of this user's. Follows no links, and never blocks.
@@ -48,6 +50,9 @@ Result<TreeOrigin> parse(const std::string& text) {
   const std::string extent = text_of(*fields, "extent");
   origin.export_id = text_of(*fields, "export");
   if (!extent.empty()) origin.extent = extent == kLacksFiles ? Extent::lacks_files : Extent::unfinished;
+  const std::string instructions = text_of(*fields, "instructions");
+  if (!instructions.empty())
+    origin.instructions = instructions == kHide ? Instructions::hide : Instructions::hide_others;
   if (origin.site.empty() || origin.project.empty()) return fail(ErrorCode::corrupt, "site or project is missing");
   return origin;
 }
@@ -140,6 +145,8 @@ Status write_origin(const std::string& path, const TreeOrigin& origin) {
                     {"revision", origin.revision.text()}};
   if (!origin.export_id.empty()) fields.append("export", origin.export_id);
   if (!is_whole) fields.append("extent", origin.extent == Extent::lacks_files ? kLacksFiles : kUnfinished);
+  if (origin.instructions != Instructions::show)
+    fields.append("instructions", origin.instructions == Instructions::hide ? kHide : kHideOthers);
   return write_file_atomically(path, wire::to_text(Json(std::move(fields))) + "\n", 0644);
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "model/ids.h"
+#include "model/instructions.h"
 
 namespace playfs::app {
 
@@ -35,6 +36,8 @@ struct TreeOrigin {
   /// Of the export that made the directory, the same as long as the mark is there. In a separate file: of the mark that
   /// was in the directory then.
   std::string export_id = {};
+  /// Of a clone: which files that give instructions to agents it shows. Clones of earlier versions have them all.
+  Instructions instructions = Instructions::show;
 };
 
 /// The mark in `directory`. One that does not count, or cannot be read, is an error rather than none: it may say that

@@ -53,7 +53,7 @@ Status BringOut::survey(const stage::InodePtr& directory, const std::string& pat
     if (staged.kind == stage::Kind::directory) {
       const bool is_local = row && row->kind == RowKind::local_only;
       PLAYFS_TRY(const bool is_but_its_name, is_local ? is_but_local(entry.inode, *row) : Result<bool>(false));
-      if (is_but_its_name) continue;
+      if (is_but_its_name || stage_.has_but_hidden(entry.inode)) continue;
       directories_.emplace(whole, entry.inode);
       PLAYFS_CHECK(survey(entry.inode, whole));
     } else if (staged.has_content() && !(row && row->kind == RowKind::local_only && row->staged == staged.key)) {

@@ -11,6 +11,7 @@ namespace playfs::clone {
 namespace {
 /// Stands for the content of a directory that cannot be read.
 constexpr const char* kUnreadContent = ".unread";
+constexpr std::string_view kWhyHidden = "is hidden, since it gives instructions to agents; yours stays as it is";
 
 /// Whether it, or a directory around it, is among the names; those of directories end with a slash.
 bool is_among(const std::set<std::string>& names, const std::string& path, bool is_directory) {
@@ -117,6 +118,7 @@ Status TakeIn::commit() {
 
 Status TakeIn::take_names(std::vector<Item> items) {
   while (!items.empty()) {
+    std::erase_if(items, [&](const Item& item) { return is_hidden(item); });
     std::erase_if(items, [&](const Item& item) {
       const Row* row = index_.find(item.path);
       return row && !row->is_new() && !item.was_local_only;
@@ -137,6 +139,13 @@ Status TakeIn::take_names(std::vector<Item> items) {
     items = std::move(below);
   }
   return {};
+}
+
+/// A published file that is hidden here is not replaced by what somebody put at its path unaware of it.
+bool TakeIn::is_hidden(const Item& item) {
+  if (!stage_.is_hidden(item.path)) return false;
+  unread_.push_back({item.path, "what is published there " + std::string(kWhyHidden)});
+  return true;
 }
 
 Result<std::set<std::string>> TakeIn::local_only_names() {

@@ -9,10 +9,19 @@
 #include "content/records.h"
 #include "content/revisions.h"
 #include "content/site_context.h"
+#include "model/instructions.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
 namespace playfs::content {
+
+namespace {
+/// More are a hostile service's, and nobody wrote them here.
+constexpr std::size_t kMostInstructions = 1000;
+
+/// The collection of notes, by content.
+std::string instructions_of(const std::string& agent) { return "instructions by " + agent; }
+}  // namespace
 
 struct Site::Parts {
   SiteContext context;
@@ -205,6 +214,26 @@ RecordText Site::learn(const std::string& collection, const Record& record) {
 void Site::relearn(const std::string& collection, const Record& record) {
   parts_->context.store(collection, record);
   parts_->lists.seen(collection, record);
+}
+
+void Site::note_instructions(const std::string& agent, const std::vector<ContentHash>& contents) {
+  SiteContext& context = parts_->context;
+  for (const ContentHash& content : contents) {
+    if (context.records.record(context.site, instructions_of(agent), content.hex())) continue;
+    context.records.store_record(context.site, instructions_of(agent), content.hex(), {{}, {}, context.clock.wall()});
+  }
+}
+
+std::set<std::string> Site::own_instructions(const std::string& agent, const Manifest& manifest) {
+  SiteContext& context = parts_->context;
+  std::set<std::string> own;
+  const auto all = instructions_in(manifest);
+  if (all.size() > kMostInstructions) return own;
+  for (const std::string& path : all) {
+    const auto content = known_hash(*manifest.file_at(path));
+    if (content && context.records.record(context.site, instructions_of(agent), content->hex())) own.insert(path);
+  }
+  return own;
 }
 
 void Site::keep(const std::string& owner, const RevisionId& id) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -154,6 +155,12 @@ class Site {
 
   /// The same of the record that the service has returned for a PATCH.
   void relearn(const std::string& collection, const Record& record);
+
+  /// Notes, for all processes with this cache, that `agent` published these contents of files that give instructions to
+  /// agents from here (model/instructions.h). Nothing else proves it: a handle is a claim.
+  void note_instructions(const std::string& agent, const std::vector<ContentHash>& contents);
+  /// Which of the manifest's files that do have such a content; none if there are very many. Does local I/O.
+  [[nodiscard]] std::set<std::string> own_instructions(const std::string& agent, const Manifest& manifest);
 
   /// Exempts this revision's record from cache eviction, in place of the one kept for `owner` before: the base of a
   /// work tree, without which its staged changes cannot be shown. An empty id keeps none.

@@ -18,9 +18,15 @@ constexpr std::array<std::string_view, 6> kPlainFolders = {"CVS", "_darcs", "_FO
 
 constexpr std::size_t kObjectName = 40;
 
-/// Normalises a name as case-folding file systems do. NTFS drops trailing dots and spaces, and treats what follows ':'
+bool is_folder_of_git(std::string_view folded) {
+  return folded == ".git" || folded == "git~1";  // its short name on FAT and NTFS
+}
+
+}  // namespace
+
+/// NTFS drops trailing dots and spaces, and treats what follows ':'
 /// as a stream and what follows '\\' as the next component.
-std::string folded(std::string_view name) {
+std::string folded_name(std::string_view name) {
   std::string text = to_lower(without_ignorable(name));
   // Other file systems fold these two to ASCII.
   for (const auto& [letter, plain] : {std::pair<std::string_view, char>("\u017f", 's'), {"\u212a", 'k'}})
@@ -31,24 +37,18 @@ std::string folded(std::string_view name) {
   return text;
 }
 
-bool is_folder_of_git(std::string_view folded_name) {
-  return folded_name == ".git" || folded_name == "git~1";  // its short name on FAT and NTFS
-}
-
-}  // namespace
-
-bool is_git_alias(std::string_view name) { return is_folder_of_git(folded(name)); }
+bool is_git_alias(std::string_view name) { return is_folder_of_git(folded_name(name)); }
 
 bool is_repository_folder(std::string_view name) {
-  const std::string text = folded(name);
+  const std::string text = folded_name(name);
   return is_folder_of_git(text) || std::find(kFolders.begin(), kFolders.end(), text) != kFolders.end() ||
          std::find(kPlainFolders.begin(), kPlainFolders.end(), name) != kPlainFolders.end();
 }
 
-bool is_own_folder(std::string_view name) { return folded(name) == ".playfs"; }
+bool is_own_folder(std::string_view name) { return folded_name(name) == ".playfs"; }
 
 bool is_named_as_head(std::string_view path) {
-  return folded(path.substr(path.rfind('/') + 1)) == "head";  // npos + 1 is 0
+  return folded_name(path.substr(path.rfind('/') + 1)) == "head";  // npos + 1 is 0
 }
 
 bool is_content_of_head(FileMode mode, std::string_view beginning) {

@@ -9,11 +9,15 @@
 // case-folding ext4 ignore. Pure functions.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "model/manifest.h"
 
 namespace playfs {
+
+/// The name as case-folding file systems find it.
+std::string folded_name(std::string_view name);
 
 /// Whether git, on some file system, would take this name for `.git`.
 bool is_git_alias(std::string_view name);

@@ -102,7 +102,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
   state->merging = std::make_unique<Merging>(*state->upstream);
   state->integration =
       std::make_unique<Integration>(*state->upstream, *state->merging, *state->journal, stage, state->settled);
-  state->layers = std::make_unique<StageLayers>(stage, *state->integration);
+  state->layers = std::make_unique<StageLayers>(stage, *state->integration, state->options.frozen);
   state->engine = std::make_unique<PublicationEngine>(
       PublicationEngine::Parts{.project = state->project,
                                .upstream = *state->upstream,

@@ -59,6 +59,8 @@ struct PublisherOptions {
   std::string agent;       ///< author of announcements about revisions that were not committed here
   /// Asked about the commits that an earlier process left, before any of them goes on; an error is that of open().
   std::function<Status(const std::vector<QueuedCommit>&)> may_go_on = {};
+  /// Called when staged changes have been frozen, before any of them is sent.
+  std::function<void()> frozen = {};
 };
 
 class Publisher {

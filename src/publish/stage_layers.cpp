@@ -32,6 +32,7 @@ Result<std::optional<stage::Frozen>> StageLayers::freeze(const std::string& tx) 
       PLAYFS_CHECK(sync_resolved(stage_, {}));
       if (Status cleared = stage_.record_conflicted({}, judged); !cleared) frozen = fail(cleared.error());
     }
+    if (frozen && *frozen && frozen_) frozen_();
     const bool has_other_conflicts = !frozen && frozen.error().code == ErrorCode::busy && judged != stage_.conflicted();
     if (!has_other_conflicts || round == kMostJudged) return frozen;
   }

@@ -20,7 +20,9 @@ Status check_resolved(stage::Stage& stage, const std::string& tx = {});
 /// References must outlive this object.
 class StageLayers final : public WorkTreeLayers {
  public:
-  StageLayers(stage::Stage& stage, Integration& integration) : stage_(stage), integration_(integration) {}
+  /// `frozen`: see PublisherOptions.
+  StageLayers(stage::Stage& stage, Integration& integration, std::function<void()> frozen = {})
+      : stage_(stage), integration_(integration), frozen_(std::move(frozen)) {}
 
   [[nodiscard]] RevisionTreePtr base() const override { return stage_.base(); }
   [[nodiscard]] std::vector<FileRef> rules_needed() const override { return stage_.rules_needed(); }
@@ -38,6 +40,7 @@ class StageLayers final : public WorkTreeLayers {
  private:
   stage::Stage& stage_;
   Integration& integration_;
+  const std::function<void()> frozen_;
 };
 
 }  // namespace playfs::publish

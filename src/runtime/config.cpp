@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "model/instructions.h"
 
 namespace playfs::runtime {
 
@@ -25,6 +26,7 @@ constexpr std::array kSettings{
     SettingName{"cache_size", "PLAYFS_CACHE_SIZE", SettingKind::size},
     SettingName{"offline", "PLAYFS_OFFLINE", SettingKind::flag},
     SettingName{"noprefetch", "PLAYFS_NOPREFETCH", SettingKind::flag},
+    SettingName{"instructions", "PLAYFS_INSTRUCTIONS", SettingKind::instructions},
 };
 
 const SettingName* find_name(std::string_view name) {
@@ -52,6 +54,9 @@ Status check_kind(const SettingName& setting, const std::string& value) {
       return {};
     case SettingKind::flag:
       if (!parse_flag(value)) return bad("yes or no", "yes");
+      return {};
+    case SettingKind::instructions:
+      if (!parse_instructions(value)) return bad("show or hide", "hide");
       return {};
   }
   return {};
@@ -190,6 +195,11 @@ Result<Settings> load_settings(const Io& io, const Places& places, std::vector<s
     if (!taken) return fail(taken.error().while_doing(setting.variable));
   }
   return settings;
+}
+
+Instructions instructions_for(const Settings& settings, std::string_view site) {
+  auto value = settings.text("instructions", site);
+  return (value ? parse_instructions(*value) : std::nullopt).value_or(Instructions::hide_others);
 }
 
 std::optional<std::chrono::milliseconds> parse_seconds(std::string_view text) {

@@ -20,12 +20,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/instructions.h"
 #include "runtime/io.h"
 #include "runtime/places.h"
 
 namespace playfs::runtime {
 
-enum class SettingKind { text, path, seconds, size, flag };
+enum class SettingKind { text, path, seconds, size, flag, instructions };
 
 struct SettingName {
   std::string_view name;      ///< in config.toml and after -o
@@ -73,6 +74,9 @@ class Settings {
 /// Loads the environment and both files. Unknown names in a file only give `warnings`, since a newer playfs may know
 /// them. A file that cannot be read or parsed is an error; a missing one is not.
 Result<Settings> load_settings(const Io& io, const Places& places, std::vector<std::string>& warnings);
+
+/// Which files that give instructions to agents are shown: as set, or else the author's own.
+Instructions instructions_for(const Settings& settings, std::string_view site);
 
 // Parsers of values, shared with -o.
 /// "10", "0.5": seconds, from a millisecond to a year.

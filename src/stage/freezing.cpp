@@ -69,6 +69,7 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
     return fail(ErrorCode::offline,
                 "the ignore rules in " + found.missing_rules.front().path + " have not been fetched yet");
   std::vector<SpoolFilePtr> files;
+  std::vector<std::pair<std::uint64_t, ContentHash>> instructing;  // by inode
   for (const auto& difference : found.differences) {
     if (!difference.inode) {
       layer.deletions.push_back(difference.path);
@@ -89,6 +90,8 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
       }
     }
     candidate.file.path = difference.path;
+    if (!candidate.file.published && gives_instructions(difference.path))
+      instructing.emplace_back(difference.inode->ino, candidate.file.hash);
     layer.files.push_back(candidate.file);
   }
   if (layer.files.empty() && layer.deletions.empty() && !layer.state && layer.merge_parents.empty())
@@ -107,6 +110,8 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
       if (each.file.spool != 0) put_size(batch, each.bytes, each.file.size, each.file.size);
     }
     for (const auto& path : layer.deletions) rows->put_pending_deletion(path);
+    for (const auto& [ino, content] : instructing)
+      if (!instructions.concealed().contains(ino)) instructions.publish(batch, content);
     PLAYFS_CHECK(batch.commit());
     pending = Pending{layer.tx, layer.base, {}, {layer.deletions.begin(), layer.deletions.end()}, layer.state};
     for (const auto& file : layer.files) pending->files.emplace(file.path, file);

@@ -103,6 +103,9 @@ Status Loader::load_values(const RevisionTreePtr& given) {
   auto decoded = decode_conflicted(list.value_or(""));
   if (!decoded) return fail(damaged("the list of conflicts cannot be read"));
   state_.notes.conflicted = std::move(*decoded);
+  PLAYFS_TRY(auto trusted, stored_.value(InstructionFiles::kTrusted));
+  PLAYFS_TRY(auto concealed, stored_.value(InstructionFiles::kConcealed));
+  state_.instructions.load(trusted.value_or(""), concealed.value_or(""));
   return {};
 }
 

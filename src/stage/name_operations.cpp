@@ -12,7 +12,9 @@ InodePtr Stage::root() const {
 
 Result<InodePtr> Stage::lookup(const InodePtr& directory, std::string_view name) {
   MutexLock lock(state_->mutex);
-  return state_->existing(*directory, name);
+  PLAYFS_TRY(InodePtr inode, state_->existing(*directory, name));
+  if (state_->is_hidden(*directory, name, *inode)) return fail(ErrorCode::not_found, "no such file or directory");
+  return inode;
 }
 
 InodePtr Stage::find(std::string_view path) {
@@ -28,7 +30,8 @@ Result<std::vector<DirectoryEntry>> Stage::list(const InodePtr& directory, std::
   const Directory& in = *directory->directory;
   std::vector<DirectoryEntry> entries;
   for (auto at = in.by_cookie.upper_bound(after_cookie); at != in.by_cookie.end() && entries.size() < most; ++at) {
-    entries.push_back({*at->second, in.children.find(*at->second)->second.inode, at->first});
+    const InodePtr& inode = in.children.find(*at->second)->second.inode;
+    if (!state_->is_hidden(*directory, *at->second, *inode)) entries.push_back({*at->second, inode, at->first});
   }
   return entries;
 }
@@ -60,6 +63,7 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
   PLAYFS_CHECK(check_directory(*directory, name));
   PLAYFS_CHECK(directory->check_may_change());
   if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
+  PLAYFS_CHECK(check_not_hidden(*directory, name));
   if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name already exists");
 
   Batch batch = rows->begin();
@@ -176,6 +180,7 @@ Status Stage::State::link(const InodePtr& inode, const InodePtr& directory, std:
   PLAYFS_CHECK(inode->check_may_change());
   if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
   if (is_removed(*inode)) return fail(ErrorCode::not_found, "the file was removed");
+  PLAYFS_CHECK(check_not_hidden(*directory, name));
   if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name already exists");
   WallTime now = clock.wall();
   Batch batch = rows->begin();
@@ -230,7 +235,7 @@ Status Stage::State::remove_directory(const InodePtr& directory, std::string_vie
   PLAYFS_TRY(InodePtr inode, existing(*directory, name));
   if (!inode->is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
   load_directory(*inode);
-  if (!inode->directory->children.empty()) return fail(ErrorCode::not_empty, "the directory is not empty");
+  if (!inode->directory->children.empty()) return fail(not_empty(*inode));
   return remove_name(directory, name, *inode);
 }
 
@@ -261,6 +266,7 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
   PLAYFS_CHECK(check_directory(*to, new_name));
   PLAYFS_CHECK(to->check_may_change());
   if (is_removed(*to)) return fail(ErrorCode::not_found, "the directory was removed");
+  PLAYFS_CHECK(check_not_hidden(*to, new_name));
   InodePtr target = find(*to, new_name);
   if (mode == RenameMode::exchange) return exchange(from, name, to, new_name);
   if (target && mode == RenameMode::no_replace) return fail(ErrorCode::already_exists, "the name already exists");

@@ -128,6 +128,7 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
     notes.replace_conflicted(batch, std::move(list));
   }
   notes.put_tracked(batch, merged.tracked);
+  conceal_merged(batch, merged);
   if (merged.state) rows->put_value("state", *merged.state);
   else if (merged.has_state) rows->drop_value("state");
   batch.after_commit([&]() PLAYFS_REQUIRES(mutex) {

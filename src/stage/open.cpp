@@ -85,6 +85,8 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
     if (auto marked = mark_begun(directory, state->rows->stored()); !marked)
       log_warning("the staged changes in " + directory + " could not be marked as started: " + marked.error().message);
     PLAYFS_CHECK(loader.record_returned());
+    // What is staged while it is shown was seen, and stays visible if it is hidden again.
+    if (!state->instructions.hides_any()) state->unconceal();
     if (!state->reserve.keep(*state->rows)) state->reserve.give_up();
     state->is_open = true;
   }
@@ -120,7 +122,8 @@ Stage::State::State(StageOptions given, const Clock& clock)
       clock(clock),
       boot(options.boot ? *options.boot : boot_of_system()),
       snapshots(options.directory),
-      reserve(options.directory) {}
+      reserve(options.directory),
+      instructions(options.instructions) {}
 
 Stage::State::~State() {
   {

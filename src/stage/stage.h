@@ -32,6 +32,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "model/bytes.h"
+#include "model/instructions.h"
 #include "model/tree.h"
 #include "stage/store/values.h"
 
@@ -200,6 +201,9 @@ struct StageOptions {
   /// Called when a rule file is read that counts only in part or not at all: see stage/ignore.h. The message names the
   /// file. Called without the stage's lock.
   std::function<void(const Error&)> tell_of_rules = {};
+  /// Which of the published files that give instructions to agents lookup() and list() show. Nothing else depends on
+  /// it: hidden files are part of the tree, follow the base, and are carried forward by commits.
+  Instructions instructions = Instructions::show;
 };
 
 class Stage {
@@ -227,6 +231,7 @@ class Stage {
 
   // Names and attributes.
   [[nodiscard]] InodePtr root() const;
+  /// Finds nothing that is hidden; make_…(), link() and rename() do not replace it: `not_permitted`.
   [[nodiscard]] Result<InodePtr> lookup(const InodePtr& directory, std::string_view name);
   [[nodiscard]] Result<Attributes> attributes(const InodePtr& inode) const;
   [[nodiscard]] Result<Attributes> set_attributes(const InodePtr& inode, const AttributeChange& change);
@@ -251,10 +256,22 @@ class Stage {
   [[nodiscard]] std::optional<std::string> path_of(const InodePtr& inode) const;
   /// The paths of all its names, unordered.
   [[nodiscard]] std::vector<std::string> paths_of(const InodePtr& inode) const;
-  /// What is at such a path; nullptr if nothing.
+  /// What is at such a path, shown or hidden; nullptr if nothing.
   [[nodiscard]] InodePtr find(std::string_view path);
   /// The file with that number, wherever it is now, if it was put by a Merged, moved or written; nullptr if it is gone.
   [[nodiscard]] InodePtr find_recorded(std::uint64_t ino);
+
+  // Files that give instructions to agents (StageOptions::instructions). What is staged at their paths is shown, unless
+  // a merge brought it; so is what was published from here while the stage is open.
+  /// From now on, published files with this content count as the author's own.
+  [[nodiscard]] Status trust_instructions(const std::vector<ContentHash>& contents);
+  /// Such contents, and those of all that was published from here.
+  [[nodiscard]] std::vector<ContentHash> trusted_instructions() const;
+  [[nodiscard]] bool is_hidden(std::string_view path);
+  /// Whether a directory holds files, all of them hidden.
+  [[nodiscard]] bool has_but_hidden(const InodePtr& directory);
+  /// The paths of hidden files, in order.
+  [[nodiscard]] std::vector<std::string> hidden() const;
 
   // Bytes.
   /// The published file whose bytes the inode still has; nullopt once they are local.

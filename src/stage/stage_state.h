@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "stage/at_once.h"
 #include "stage/inode.h"
+#include "stage/instructions.h"
 #include "stage/merge_notes.h"
 #include "stage/stage.h"
 #include "stage/store/housekeeper.h"
@@ -98,6 +99,19 @@ struct Stage::State {
   }
   /// For an inode that lost its row: gives up its spool file, unless a pending layer needs it.
   void release(Inode& inode) PLAYFS_REQUIRES(mutex);
+
+  // instructions.cpp: what lookups and listings leave out
+  [[nodiscard]] bool is_hidden(const Inode& directory, std::string_view name, const Inode& inode) const
+      PLAYFS_REQUIRES(mutex);
+  /// Nothing is put in the place of what its user cannot see.
+  [[nodiscard]] Status check_not_hidden(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
+  /// Hides what a merge is about to put unseen.
+  void conceal_merged(Batch& batch, const Merged& merged) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] bool has_but_hidden(Inode& directory) PLAYFS_REQUIRES(mutex);
+  /// Why a directory cannot be removed.
+  [[nodiscard]] Error not_empty(Inode& directory) PLAYFS_REQUIRES(mutex);
+  void unconceal() PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] std::vector<std::string> hidden() const PLAYFS_REQUIRES(mutex);
 
   // sizes.cpp: minimum sizes of spool files
   /// Goes with a row that names the file.
@@ -321,6 +335,7 @@ struct Stage::State {
   // What is staged
   std::optional<std::string> staged_state PLAYFS_GUARDED_BY(mutex);
   MergeNotes notes PLAYFS_GUARDED_BY(mutex);
+  InstructionFiles instructions PLAYFS_GUARDED_BY(mutex);
   std::optional<Pending> pending PLAYFS_GUARDED_BY(mutex);
   /// Spool files that must not change: those of the pending layer, or of the one being made.
   std::unordered_map<std::uint64_t, SpoolFilePtr> frozen PLAYFS_GUARDED_BY(mutex);

@@ -24,8 +24,9 @@ struct FileSystemOptions {
   std::string agent;            ///< author of commits and posts that name none
   std::string agent_from;       ///< where that is from, for .playfs/status.json
   bool read_only = false;
-  bool safe_symlinks = false;  ///< refuse links that leave their tree
-  uid_t uid = 0;               ///< shown as the owner
+  bool safe_symlinks = false;                             ///< refuse links that leave their tree
+  Instructions instructions = Instructions::hide_others;  ///< which files that give instructions to agents are shown
+  uid_t uid = 0;                                          ///< shown as the owner
   gid_t gid = 0;
   mode_t umask = 022;                         ///< removed from default modes
   std::chrono::milliseconds refresh{10'000};  ///< how long the kernel may cache what others may change

@@ -2,11 +2,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
 #include "app/cloned_work_tree.h"
 #include "app/commands/commands.h"
+#include "app/json_fields.h"
 #include "app/left_out.h"
 #include "app/lookup.h"
 #include "app/mounted.h"
@@ -80,7 +82,25 @@ Result<MountedPlace> plan_clone(CommandContext& context, const CloneArguments& a
   // The name of a local playground may refer to another directory later.
   const bool is_embedded = source.kind == runtime::Source::Kind::embedded;
   place.clone = TreeOrigin{is_embedded ? "local:" + source.directory : source.text, source.base_path, project.id, base};
+  place.clone->instructions = arguments.show_instructions   ? Instructions::show
+                              : arguments.hide_instructions ? Instructions::hide
+                                                            : runtime::instructions_for(context.settings, source.text);
   return place;
+}
+
+/// Names the files in that member of a clone's status, if there are any.
+Json tell_of_instructions(Output& out, const JsonObject& status, const char* member, const std::string& one,
+                          const std::string& many, const std::string& how) {
+  const Json::Array* paths = array_of(status, member);
+  if (paths == nullptr || paths->empty()) return Json::Array();
+  constexpr std::size_t kMostNamed = 5;
+  std::string named;
+  for (std::size_t i = 0; i < std::min(paths->size(), kMostNamed); ++i)
+    if (const std::string* path = (*paths)[i].string()) named += (i > 0 ? ", " : "") + *path;
+  if (paths->size() > kMostNamed) named += ", …";
+  out.note(std::to_string(paths->size()) + (paths->size() == 1 ? one : many) +
+           " instructions to agents: " + safe(named) + ". " + how);
+  return *paths;
 }
 
 /// The mark comes first: a command that finds it goes on with what a killed clone left.
@@ -134,12 +154,20 @@ Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& ar
   context.out.note("Cloned " + safe(arguments.project) +
                    (status.base.empty() ? ", which has no revisions yet" : ", revision " + safe(status.base)) + ": " +
                    std::to_string(brought.written) + (brought.written == 1 ? " file." : " files."));
+  PLAYFS_TRY(const JsonObject whole, tree->status_document());
+  Json hidden = tell_of_instructions(context.out, whole, "hidden", " file is hidden, since it gives",
+                                     " files are hidden, since they give",
+                                     "To read them: playfs cat; to have them: playfs clone --show-instructions");
+  Json others = tell_of_instructions(context.out, whole, "instructions_of_others", " file by others gives",
+                                     " files by others give", "Agents that start here follow them");
   context.out.note("Try: cd " + safe(shell_word(place.work)) + ", edit, then playfs commit -m MESSAGE");
   context.out.document(JsonObject{{"project", place.project},
                                   {"site", place.source},
                                   {"directory", place.work},
                                   {"revision", status.base},
                                   {"files", brought.written},
+                                  {"hidden", std::move(hidden)},
+                                  {"instructions_of_others", std::move(others)},
                                   {"left_out", left_out.document()}});
   return left_out.exit_code();
 }

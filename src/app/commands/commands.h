@@ -39,6 +39,7 @@ struct RunArguments {
   bool commit = false;               ///< if the command succeeds
   std::string message;               ///< of the commit
   std::optional<std::string> agent;
+  std::optional<std::string> instructions;  ///< "show" or "hide"
   bool read_only = false;
 };
 /// Returns the command's own exit code, unless something of ours failed.
@@ -194,6 +195,8 @@ struct CloneArguments {
   std::string directory;
   std::optional<std::string> revision;  ///< none: head
   std::string adopt = {};               ///< instead of these: the clone whose queue is taken over
+  bool hide_instructions = false;       ///< whoever published them
+  bool show_instructions = false;
 };
 Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& arguments);
 

@@ -183,6 +183,8 @@ class Import {
     publish::PublisherOptions publishing;
     // The published revision is then exactly the directory, so it can be the base of the next import.
     publishing.merges_first = false;
+    PLAYFS_TRY(const std::string author, context_.agent(arguments_.agent, stack_.source().text));
+    publishing.frozen = [this, author] { stack_.site().note_instructions(author, stage_->trusted_instructions()); };
     PLAYFS_TRY(publisher_,
                publish::Publisher::open(
                    stage_directory_ + "/journal", target_.id, stack_.site(), *stage_, stack_.executor(), stack_.clock(),

@@ -46,6 +46,7 @@ Result<MountPlan> plan_of_run(CommandContext& context, const RunArguments& argum
   plan.project = arguments.project;
   plan.ends_with_parent = true;
   if (arguments.agent) plan.lists.push_back(runtime::mount_option("agent", *arguments.agent));
+  if (arguments.instructions) plan.lists.push_back(runtime::mount_option("instructions", *arguments.instructions));
   if (arguments.read_only) plan.lists.emplace_back("ro");
   for (const std::string& list : plan.lists)
     PLAYFS_CHECK(runtime::parse_mount_options(list, plan.options, context.settings));

@@ -10,6 +10,7 @@
 #include "app/record_reading.h"
 #include "app/sending.h"
 #include "base/await.h"
+#include "model/instructions.h"
 #include "model/kinds.h"
 #include "wire/json.h"
 
@@ -141,6 +142,16 @@ Result<std::string> Talking::published_file(const std::string& revision, const s
   PLAYFS_TRY(RevisionTreePtr tree, find_revision(lane_.context(), *service, revision.empty() ? project : revision));
   if (!tree || tree->revision.project.text() != project)
     return fail(ErrorCode::not_found, "the project has no revision '" + revision + "'");
+  const MountedPlace& place = found_->place;
+  const Instructions shown =
+      place.clone ? place.clone->instructions : runtime::instructions_for(lane_.context().settings, place.source);
+  if (shown != Instructions::show && gives_instructions(path)) {
+    PLAYFS_TRY(const Author author, author_in(lane_.context(), place));
+    const auto own = service->site().own_instructions(author.handle, tree->tree.manifest());
+    if (shown == Instructions::hide || !own.contains(path))
+      return fail(ErrorCode::permission_denied, path + " is hidden: " + std::string(kWhyNoInstructions),
+                  "a person reads it with: playfs cat");
+  }
   PLAYFS_TRY(auto content, PublishedTree(*service, std::move(tree)).read(path));
   if (!content) return fail(ErrorCode::not_found, "that revision has no file '" + path + "'");
   return std::move(*content);

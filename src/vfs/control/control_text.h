@@ -55,7 +55,9 @@ struct ProjectStatus {
   std::vector<stage::Change> changes;
   std::vector<stage::LostFile> lost_files;  ///< staged files whose bytes are gone
   std::vector<std::string> unpublished;
-  std::vector<RefusedEntry> refused;  ///< of the base
+  std::vector<RefusedEntry> refused;                ///< of the base
+  std::vector<std::string> hidden;                  ///< files that are hidden: they give instructions to agents
+  std::vector<std::string> instructions_of_others;  ///< files that do, are shown, and were not published from here
   bool state_staged = false;
   std::vector<stage::Conflicted> conflicts;    ///< left by an update or merge and still unresolved
   std::vector<RevisionId> merging;             ///< merged revisions: extra parents of the next commit

@@ -1,5 +1,9 @@
 // Renders `status` and `status.json` of a project.
+#include <algorithm>
+
+#include "base/shell.h"
 #include "base/text.h"
+#include "model/instructions.h"
 #include "publish/conflicts.h"
 #include "vfs/control/control_text.h"
 
@@ -173,10 +177,39 @@ std::string progress_text(const ProjectStatus& status) {
   return text;
 }
 
+/// "AGENTS.md, src/CLAUDE.md, …"
+std::string some_of(const std::vector<std::string>& paths) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(paths.size(), kMostNamed); ++i)
+    text += (i > 0 ? ", " : "") + escape_for_terminal(paths[i]);
+  return paths.size() > kMostNamed ? text + ", …" : text;
+}
+
+std::string files_words(std::size_t count, const char* one, const char* many) {
+  return count == 1 ? std::string("1 file ") + one : std::to_string(count) + " files " + many;
+}
+
+/// What a project brings that tells agents what to do.
+std::string instructions_text(const ProjectStatus& status) {
+  std::string text;
+  if (!status.hidden.empty())
+    text += "\n" + files_words(status.hidden.size(), "is hidden: it gives", "are hidden: they give") +
+            " instructions to agents (" + some_of(status.hidden) + ")\n  To read one: playfs cat " +
+            escape_for_terminal(shell_word(status.project.text())) + " " +
+            escape_for_terminal(shell_word(status.hidden.front())) +
+            "\n  To show them: mount with \"-o instructions=show\", or clone with --show-instructions\n";
+  if (!status.instructions_of_others.empty())
+    text += "\n" + files_words(status.instructions_of_others.size(), "by others gives", "by others give") +
+            " instructions to agents (" + some_of(status.instructions_of_others) +
+            ")\n  Agents that start here follow them. To hide them: mount with \"-o instructions=hide\", or clone with "
+            "--hide-instructions\n";
+  return text;
+}
+
 }  // namespace
 
 Json status_json(const ProjectStatus& status) {
-  Json::Array staged, lost_files, refused, unpublished, conflicts, merging, branches, checkpoints;
+  Json::Array staged, lost_files, refused, hidden, instructions, unpublished, conflicts, merging, branches, checkpoints;
   for (const stage::Change& change : status.changes) {
     staged.push_back(
         JsonObject{{"path", change.path}, {"change", Json(name_of(change.kind))}, {"pending", change.pending}});
@@ -184,6 +217,10 @@ Json status_json(const ProjectStatus& status) {
   for (const RefusedEntry& entry : status.refused) {
     refused.push_back(JsonObject{{"path", entry.path}, {"reason", entry.reason}});
   }
+  for (const std::string& path : status.hidden)
+    refused.push_back(JsonObject{{"path", path}, {"reason", std::string(kWhyNoInstructions)}});
+  for (const std::string& path : status.hidden) hidden.emplace_back(path);
+  for (const std::string& path : status.instructions_of_others) instructions.emplace_back(path);
   for (const auto& file : status.lost_files)
     lost_files.push_back(JsonObject{{"path", file.path}, {"reason", file.reason}});
   for (const std::string& path : status.unpublished) unpublished.emplace_back(path);
@@ -212,6 +249,8 @@ Json status_json(const ProjectStatus& status) {
                     {"merging", id_array(status.merging)},
                     {"branches", std::move(branches)},
                     {"refused", std::move(refused)},
+                    {"hidden", std::move(hidden)},
+                    {"instructions_of_others", std::move(instructions)},
                     {"unpublished", std::move(unpublished)},
                     {"checkpoints", std::move(checkpoints)},
                     {"publication", publication_json(status)},
@@ -259,6 +298,7 @@ std::string status_text(const ProjectStatus& status) {
   append_section(text, "Branches not merged into head (use \"playfs merge REVISION\" to merge one):", branches);
   append_section(text, "Local only, never published (ignored files and empty directories):", unpublished);
   append_section(text, "Published by others, but not shown:", refused);
+  text += instructions_text(status);
   if (staged.empty() && pending.empty()) text += "Nothing is staged\n";
   text += progress_text(status);
   if (std::string next = next_command(status); !next.empty()) text += "\nNext: " + next + "\n";

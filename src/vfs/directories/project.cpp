@@ -13,6 +13,7 @@
 #include "vfs/projects_in_use.h"
 #include "vfs/published/head_fetches.h"
 #include "vfs/published/history.h"
+#include "vfs/published/instructions.h"
 #include "vfs/published/record_fetches.h"
 #include "vfs/published/revision_fetches.h"
 #include "vfs/published/revision_tree.h"
@@ -87,7 +88,13 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
     status.no_work_tree = Error{ErrorCode::read_only, "the mount is read-only"};
   }
   PLAYFS_ATTEMPT(RevisionTreePtr tree, known_revision(mount, op, status.head));
-  if (tree) status.refused = tree->tree.manifest().refused;
+  if (tree) {
+    const Manifest& manifest = tree->tree.manifest();
+    status.refused = manifest.refused;
+    const bool shows = mount.options().instructions == Instructions::show;
+    const PathSet paths = shows ? instructions_of_others(mount, manifest) : hidden_instructions(mount, manifest);
+    (shows ? status.instructions_of_others : status.hidden).assign(paths.begin(), paths.end());
+  }
   PLAYFS_ATTEMPT_CHECK(add_revisions(mount, op, status));
   return status;
 }

@@ -29,7 +29,7 @@ Attempt<LookupResult> RevisionsDirectory::child(const OperationPtr& op, const st
   if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
   PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), op, RevisionId(name), project_));
   mount().site().prefetch(revision);
-  return directory<RevisionDirectory>(op, name, read_only_view(std::move(revision), project_));
+  return directory<RevisionDirectory>(op, name, read_only_view(mount(), std::move(revision), project_));
 }
 
 Attempt<ListedNames> RevisionsDirectory::names(const OperationPtr& op) {
@@ -97,7 +97,7 @@ Attempt<LookupResult> AtDirectory::child(const OperationPtr& op, const std::stri
       name, [&](const RevisionDirectory& shown) { return shown.revision() == id; },
       [&] {
         return std::make_shared<RevisionDirectory>(mount(), shared_from_this(), name,
-                                                   read_only_view(revision, project_));
+                                                   read_only_view(mount(), revision, project_));
       });
   return found(op, root, timeout);
 }

@@ -54,7 +54,7 @@ Attempt<NodePtr> TreeRoot::tree(const OperationPtr& op) {
     if (now) return now;
     PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), op, *revision_, project_));
     mount().site().prefetch(revision);
-    return begin(made(revision, read_only_view(revision, project_)->refusal), std::nullopt);
+    return begin(made(revision, read_only_view(mount(), revision, project_)->refusal), std::nullopt);
   }
   // For `work/`, the directory above sees head move.
   if (!parent()) mount().in_use().touch(project_, std::static_pointer_cast<TreeRoot>(shared_from_this()));
@@ -77,7 +77,8 @@ NodePtr TreeRoot::shown() const {
 
 NodePtr TreeRoot::made(const RevisionTreePtr& revision, const Error& refusal) {
   // With the same name and parent, hence the same inode number.
-  return std::make_shared<RevisionDirectory>(mount(), parent(), name(), view_with_refusal(revision, project_, refusal));
+  return std::make_shared<RevisionDirectory>(mount(), parent(), name(),
+                                             view_with_refusal(mount(), revision, project_, refusal));
 }
 
 NodePtr TreeRoot::writable(const std::shared_ptr<WorkTree>& tree) {

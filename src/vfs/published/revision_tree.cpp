@@ -8,7 +8,7 @@
 #include "vfs/ino.h"
 #include "vfs/mount.h"
 #include "vfs/published/history.h"
-#include "wire/json.h"
+#include "vfs/published/instructions.h"
 
 namespace playfs::vfs {
 namespace {
@@ -32,18 +32,20 @@ mode_t mode_of(const Tree::Child& child) {
 
 }  // namespace
 
-TreeViewPtr read_only_view(RevisionTreePtr revision, ProjectId project) {
-  return view_with_refusal(std::move(revision), std::move(project),
+TreeViewPtr read_only_view(Mount& mount, RevisionTreePtr revision, ProjectId project) {
+  return view_with_refusal(mount, std::move(revision), std::move(project),
                            {ErrorCode::read_only, "a published revision never changes", "edit in work/ and commit"});
 }
 
-TreeViewPtr view_with_refusal(RevisionTreePtr revision, ProjectId project, Error refusal) {
+TreeViewPtr view_with_refusal(Mount& mount, RevisionTreePtr revision, ProjectId project, Error refusal) {
   if (!revision) {
     Revision nothing_yet;
     nothing_yet.project = project;
     revision = std::make_shared<const RevisionTree>(std::move(nothing_yet));
   }
-  return std::make_shared<const TreeView>(TreeView{std::move(revision), std::move(project), std::move(refusal)});
+  PathSet hidden = hidden_instructions(mount, revision->tree.manifest());
+  return std::make_shared<const TreeView>(
+      TreeView{std::move(revision), std::move(project), std::move(refusal), std::move(hidden)});
 }
 
 namespace {
@@ -53,19 +55,6 @@ std::string parents_text(const Revision& revision) {
   std::string text;
   for (const RevisionId& parent : shown_parents(revision)) text += (text.empty() ? "" : "\n") + parent.text();
   return text;
-}
-
-/// The paths of entries that are not shown, as a JSON array; its last one is "" if there are more.
-std::string refused_text(const Manifest& manifest) {
-  constexpr std::size_t kMost = 48 << 10;  // of the 64 KiB that an attribute may have
-  Json::Array paths;
-  std::size_t size = 0;
-  for (const RefusedEntry& each : manifest.refused) {
-    size += 6 * each.path.size() + 3;  // escaped
-    paths.emplace_back(size > kMost ? std::string() : each.path);
-    if (size > kMost) break;
-  }
-  return wire::to_text(Json(std::move(paths)));
 }
 
 }  // namespace
@@ -82,7 +71,6 @@ std::optional<std::string> published_xattr(const RevisionTree& revision, const P
     if (name == "more_parents")
       return std::to_string(revision.revision.parents.size() - shown_parents(revision.revision).size());
   }
-  if (!entry && name == "refused") return refused_text(revision.tree.manifest());
   if (!entry) return std::nullopt;
   if (name == "hash" && !entry->hash_claim.empty()) return entry->hash_claim;
   if (name == "chunks") return std::to_string(entry->chunks.size());
@@ -134,6 +122,14 @@ Attempt<AttributesReply> RevisionDirectory::attributes(const OperationPtr&) {
   return AttributesReply{mount().attributes(ino(), kDirectoryMode, 0, view_->revision->revision.created_at), kEndless};
 }
 
+bool RevisionDirectory::is_hidden(const std::string& name, const Tree::Child& child) const {
+  if (view_->hidden.empty()) return false;
+  const std::string path = path_in_tree_.empty() ? name : path_in_tree_ + '/' + name;
+  const auto* below = std::get_if<std::unique_ptr<Tree::Directory>>(&child);
+  if (!below) return view_->hidden.contains(path);
+  return gives_instructions(path) && is_all_hidden(**below, path, view_->hidden);
+}
+
 NodePtr RevisionDirectory::child(const std::string& name, const Tree::Child& child) {
   std::string path = path_in_tree_.empty() ? name : path_in_tree_ + '/' + name;
   auto any = [](const Node&) { return true; };
@@ -149,7 +145,8 @@ NodePtr RevisionDirectory::child(const std::string& name, const Tree::Child& chi
 Attempt<LookupResult> RevisionDirectory::lookup(const OperationPtr& op, const std::string& name) {
   if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "the name is longer than 255 bytes");
   auto published = directory_.children.find(name);
-  if (published == directory_.children.end()) return LookupResult{nullptr, {}, kEndless};
+  if (published == directory_.children.end() || is_hidden(name, published->second))
+    return LookupResult{nullptr, {}, kEndless};
   NodePtr node = child(name, published->second);
   PLAYFS_ATTEMPT_CHECK(node->looked_up(op));
   PLAYFS_ATTEMPT(AttributesReply reply, node->attributes_at_once(op));
@@ -167,6 +164,7 @@ Attempt<void> RevisionDirectory::list(const OperationPtr& op, std::uint64_t offs
     position += skipped;
   }
   for (; next != directory_.children.end(); ++next, ++position) {
+    if (is_hidden(next->first, next->second)) continue;
     DirectoryItem item;
     item.name = next->first;
     item.next_offset = position;
@@ -187,6 +185,10 @@ Attempt<void> RevisionDirectory::list(const OperationPtr& op, std::uint64_t offs
 }
 
 Attempt<std::optional<std::string>> RevisionDirectory::xattr(const OperationPtr&, const std::string& name) {
+  if (name == "refused") {
+    const std::vector<std::string> hidden(view_->hidden.begin(), view_->hidden.end());
+    return std::optional(refused_text(view_->revision->tree.manifest(), hidden));
+  }
   return published_xattr(*view_->revision, view_->project, nullptr, name);
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "model/path.h"
 #include "model/tree.h"
 #include "vfs/children.h"
 #include "vfs/node.h"
@@ -19,13 +20,14 @@ namespace playfs::vfs {
 struct TreeView {
   RevisionTreePtr revision;
   ProjectId project;
-  Error refusal;  ///< the error for every change
+  Error refusal;   ///< the error for every change
+  PathSet hidden;  ///< files that are not shown, and are listed with the refused entries
 };
 using TreeViewPtr = std::shared_ptr<const TreeView>;
 
 /// Changes fail with EROFS. A null revision is an empty tree.
-TreeViewPtr read_only_view(RevisionTreePtr revision, ProjectId project);
-TreeViewPtr view_with_refusal(RevisionTreePtr revision, ProjectId project, Error refusal);
+TreeViewPtr read_only_view(Mount& mount, RevisionTreePtr revision, ProjectId project);
+TreeViewPtr view_with_refusal(Mount& mount, RevisionTreePtr revision, ProjectId project, Error refusal);
 
 /// The attribute "user.playfs.NAME" of a published file or directory, as its publisher claims it. `entry` is nullptr
 /// for directories.
@@ -56,6 +58,7 @@ class RevisionDirectory final : public Node {
 
  private:
   NodePtr child(const std::string& name, const Tree::Child& child);
+  [[nodiscard]] bool is_hidden(const std::string& name, const Tree::Child& child) const;
 
   const TreeViewPtr view_;
   const std::string path_in_tree_;  ///< "" for the root

@@ -3,6 +3,7 @@
 #include "model/path.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/ino.h"
+#include "vfs/published/instructions.h"
 #include "vfs/published/revision_tree.h"
 #include "vfs/work/work_node.h"
 
@@ -238,6 +239,7 @@ Attempt<std::optional<std::string>> WorkNode::xattr(const OperationPtr& op, cons
   if (auto lower = stage().lower_content(inode_))
     return published_xattr(*lower->revision, tree_->project(), lower->entry, name);
   RevisionTreePtr base = stage().base();
+  if (base && name == "refused") return std::optional(refused_text(base->tree.manifest(), stage().hidden()));
   if (base) return published_xattr(*base, tree_->project(), nullptr, name);
   return name == "project" ? std::optional(tree_->project().text()) : std::nullopt;
 }

@@ -11,6 +11,7 @@
 
 #include "stage/at_once.h"
 #include "stage/stage.h"
+#include "vfs/attempt_driver.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/node.h"
 #include "vfs/published/file_content.h"
@@ -106,11 +107,18 @@ Attempt<T> WorkNode::or_again(Result<T> result) const {
 
 template <class T, class F>
 Attempt<T> WorkNode::without_waiting(const OperationPtr& op, F change) {
-  if (auto done = op->outcome<Result<T>>()) return or_again(std::move(*done));
+  // Only the log can say what the errno of a refusal is about, if it is about files that are hidden.
+  auto explained = [&](Result<T> result) -> Attempt<T> {
+    const auto code = result ? ErrorCode::internal : result.error().code;
+    const bool is_refusal = code == ErrorCode::not_permitted || code == ErrorCode::not_empty;
+    if (is_refusal && !result.error().hint.empty()) op->note(kRefused);
+    return or_again(std::move(result));
+  };
+  if (auto done = op->outcome<Result<T>>()) return explained(std::move(*done));
   {
     stage::AtOnce at_once;
     Result<T> result = change();
-    if (result || !at_once.refused()) return or_again(std::move(result));
+    if (result || !at_once.refused()) return explained(std::move(result));
   }
   return missing(on_disk(mount(), [self = shared_from_this(), tree = tree_, inode = inode_, op, change]() -> Status {
     Result<T> result = change();

@@ -4,8 +4,10 @@
 
 #include <set>
 
+#include "base/log.h"
 #include "vfs/attempt_fetches.h"
 #include "vfs/ino.h"
+#include "vfs/published/instructions.h"
 #include "vfs/work/work_node.h"
 
 namespace playfs::vfs {
@@ -49,14 +51,32 @@ Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& 
   };
   stage_options.tell_of_rules = [&events = mount.site().events(), scope = "projects/" + project.text() + "/work"](
                                     const Error& error) { events.error(scope, error); };
-  PLAYFS_TRY(auto stage, stage::Stage::open(stage_options, mount.clock(), std::move(base)));
+  // A clone's commands are one session: what one of them publishes, the next one shows.
+  const bool is_lone = !options.follows_head;
+  stage_options.instructions =
+      is_lone && options.instructions == Instructions::hide ? Instructions::hide_others : options.instructions;
+  PLAYFS_TRY(auto stage, stage::Stage::open(stage_options, mount.clock(), base));
   if (const auto& lost = stage->found_lost())
     mount.site().events().error("projects/" + project.text() + "/work", *lost);
   std::shared_ptr<WorkTree> tree(new WorkTree(mount, project, directory, std::move(stage)));
   tree->keep_base();
+  tree->note_instructions();  // the cache may have been cleared
+  tree->know_instructions(base);
   PLAYFS_TRY(auto pending, tree->stage_->pending());
   if (pending || ::access(journal_directory(directory).c_str(), F_OK) == 0) PLAYFS_CHECK(tree->open_publisher());
   return tree;
+}
+
+void WorkTree::note_instructions() {
+  mount_.site().note_instructions(mount_.options().agent, stage_->trusted_instructions());
+}
+
+void WorkTree::know_instructions(const RevisionTreePtr& coming) {
+  if (mount_.options().instructions == Instructions::hide) return;
+  const auto own = own_instructions(mount_, coming);
+  if (own.empty()) return;
+  if (auto known = stage_->trust_instructions(own); !known)
+    log_warning("instructions may be hidden at the next start: " + known.error().message);
 }
 
 Result<bool> WorkTree::has_unfinished(const std::string& directory) {
@@ -129,12 +149,15 @@ Status WorkTree::open_publisher() {
   // arrived.
   auto settled = [this](const std::vector<stage::Invalidation>& changed) {
     tell_kernel(changed);
+    note_instructions();  // of a merge
     follow_head();
   };
   publish::PublisherOptions options;
   options.agent = mount_.options().agent;
   options.reconciles = mount_.options().follows_head;
   options.may_go_on = mount_.options().may_go_on;
+  // Before anyone can see the revision: its trees are cached as they are first shown.
+  options.frozen = [this] { note_instructions(); };
   PLAYFS_TRY(auto opened,
              publish::Publisher::open(journal_directory(directory_), project_, mount_.site(), *stage_,
                                       mount_.executor(), mount_.clock(), mount_.random(), settled, options));

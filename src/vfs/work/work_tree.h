@@ -134,6 +134,10 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   void look_at_head_again_soon() PLAYFS_EXCLUDES(mutex_);
   /// Whether another head was seen in a newer record than this one.
   [[nodiscard]] bool is_older_than_seen(const Project& record) const;
+  /// Makes the instructions that were published from here known to all trees.
+  void note_instructions();
+  /// Tells the stage which of those in a tree, which may become the base, are the author's own.
+  void know_instructions(const RevisionTreePtr& coming);
   /// Pins the base's record in the cache: without it nothing that is staged can be shown.
   void keep_base() PLAYFS_EXCLUDES(mutex_);
   /// Asks the service for head, and waits until what it names is shown or known to be unavailable.

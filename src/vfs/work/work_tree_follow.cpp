@@ -58,6 +58,7 @@ Result<bool> WorkTree::is_free_to_follow(const RevisionTreePtr& head) {
 
 void WorkTree::follow(const RevisionTreePtr& head, const RevisionId& from) {
   if (!head || head->revision.id == from || !is_free_to_follow(head).value_or(false)) return;
+  know_instructions(head);
   auto moved = move_base(head, from);
   // busy: something was staged just now, so the base stays; or a commit moved it, perhaps past this head.
   if (!moved && moved.error().code != ErrorCode::busy) {

@@ -4,6 +4,7 @@
 #include "model/path.h"
 #include "publish/conflicts.h"
 #include "vfs/mount.h"
+#include "vfs/published/instructions.h"
 #include "vfs/work/work_tree.h"
 
 namespace playfs::vfs {
@@ -79,7 +80,15 @@ Status WorkTree::describe(ProjectStatus& status) {
   RevisionTreePtr base;
   PLAYFS_TRY(status.changes, staged(base));
   status.base = id_of(base);
-  if (base) status.refused = base->tree.manifest().refused;
+  if (base) {
+    const Manifest& manifest = base->tree.manifest();
+    status.refused = manifest.refused;
+    status.hidden = stage_->hidden();
+    if (mount_.options().instructions == Instructions::show) {
+      const PathSet others = instructions_of_others(mount_, manifest);
+      status.instructions_of_others.assign(others.begin(), others.end());
+    }
+  }
   status.branch = is_on_branch();
   status.state_staged = stage_->staged_state().has_value();
   status.lost_files = stage_->lost_files();

@@ -95,6 +95,7 @@ Async<std::optional<UpdateResult>> WorkTree::update_step(OperationPtr op, Updati
     asked.checked_head = true;
   }
   if (tree && latest != base_id()) {
+    know_instructions(tree);
     PLAYFS_CO_TRY(const bool is_free, is_free_to_follow(tree));
     if (!is_free) {
       if (!publisher()) co_return after_opening_publisher();

@@ -203,6 +203,12 @@ TEST(MountOptionList, KnowsAllOptions) {
   EXPECT_TRUE(parsed.options.safe_symlinks) << "on by itself with allow_other";
 }
 
+TEST(MountOptionList, SaysWhoseInstructionsAreShown) {
+  EXPECT_EQ(instructions_for(parse("instructions=show").settings, ""), Instructions::show);
+  EXPECT_EQ(instructions_for(parse("instructions=show,instructions=hide").settings, "site"), Instructions::hide);
+  EXPECT_EQ(instructions_for(parse("ro").settings, ""), Instructions::hide_others);
+}
+
 TEST(MountOptionList, AValueOfAStrangerIsOneValue) {
   for (const char* id : {"p,allow_other,umask=0", "p\\", "p\\,ro", "a=b", ",", "\\\\,"}) {
     auto parsed = parse(mount_option("project", id) + ",noexec");
@@ -229,8 +235,9 @@ TEST(MountOptionList, IgnoresWhatIsForTheBoot) {
 }
 
 TEST(MountOptionList, RefusesWhatItDoesNotKnowOrCannotRead) {
-  for (const char* bad : {"nosuch", "ro=1", "project=", "project", "uid=root", "umask=999", "umask=7777", "refresh",
-                          "refresh=x", "agent", "site=x", "noexec=1", "dirsync", "revision=r"})
+  for (const char* bad :
+       {"nosuch", "ro=1", "project=", "project", "uid=root", "umask=999", "umask=7777", "refresh", "refresh=x", "agent",
+        "instructions", "instructions=", "instructions=yes", "site=x", "noexec=1", "dirsync", "revision=r"})
     EXPECT_EQ(parse(bad).status.error().code, ErrorCode::invalid_argument) << bad;
 }
 

@@ -149,6 +149,28 @@ TEST(Trees, RefusedNamesAreNotShownAndAreListed) {
   EXPECT_THAT(*mount.read_file(at + "/status.json"), HasSubstr(".git/config"));
 }
 
+TEST(Trees, InstructionsOfOthersAreNotShownAndAreListed) {
+  Service service;
+  ProjectId project = service.project("demo");
+  RevisionId revision = service.publish(project, {{"ok", Service::file("ok")},
+                                                  {"AGENTS.md", Service::file("obey")},
+                                                  {".claude/hooks/run", Service::file("evil")},
+                                                  {"src/agents.MD", Service::file("obey")}});
+  const std::string at = "projects/" + project.text();
+  for (auto shown : {Instructions::hide, Instructions::hide_others}) {
+    Mounted mount(service, [&](FileSystemOptions& options) { options.instructions = shown; });
+    for (const std::string& tree : {at + "/revisions/" + revision.text(), at + "/work"}) {
+      EXPECT_THAT(*mount.list(tree), UnorderedElementsAre("ok", "src"));
+      EXPECT_THAT(*mount.list(tree + "/src"), UnorderedElementsAre());
+      EXPECT_EQ(mount.walk(tree + "/.claude").error().code, ErrorCode::not_found);
+    }
+    EXPECT_THAT(*mount.read_file(at + "/status.json"), HasSubstr(".claude/hooks/run"));
+  }
+  Mounted mount(service, [](FileSystemOptions& options) { options.instructions = Instructions::show; });
+  EXPECT_EQ(mount.read_file(at + "/work/src/agents.MD"), "obey");
+  EXPECT_EQ(mount.read_file(at + "/revisions/" + revision.text() + "/AGENTS.md"), "obey");
+}
+
 TEST(Trees, TimesFindTheRevisionOfThen) {
   Service service;
   ProjectId project = service.project("demo");
