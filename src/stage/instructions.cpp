@@ -121,6 +121,23 @@ Status Stage::State::check_not_hidden(Inode& directory, std::string_view name) {
   return {};
 }
 
+void Stage::State::add_instructing(std::vector<Invalidation>& changed) {
+  if (!instructions.hides_any()) return;
+  std::set<std::pair<const Inode*, std::string>> added;
+  for (std::size_t i = 0, given = changed.size(); i < given; ++i) {
+    const auto within = path(*changed[i].directory);
+    if (!within || !gives_instructions(*within)) continue;
+    InodePtr directory = root;
+    for (std::string_view left = *within; directory && !left.empty();) {
+      const std::string name(left.substr(0, left.find('/')));
+      left.remove_prefix(std::min(name.size() + 1, left.size()));
+      InodePtr below = find(*directory, name);
+      if (added.emplace(directory.get(), name).second) changed.push_back({directory, name, below});
+      directory = below && below->is_directory() ? below : nullptr;
+    }
+  }
+}
+
 void Stage::State::conceal_merged(Batch& batch, const Merged& merged) {
   std::set<std::uint64_t> concealed;
   for (const std::uint64_t ino : instructions.concealed())

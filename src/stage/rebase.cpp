@@ -34,6 +34,7 @@ Status Rebase::run() {
   PLAYFS_TRY([[maybe_unused]] Visited root,
              visit(state_.root, "", state_.base_root(), next_ ? &next_->tree.root() : nullptr, false));
   touch_what_lost_names();
+  state_.add_instructing(invalidations);
   state_.rows->drop_unused_rescued();
   batch_.after_commit([this]() PLAYFS_REQUIRES(state_.mutex) {
     state_.base = next_;

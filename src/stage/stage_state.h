@@ -105,6 +105,8 @@ struct Stage::State {
       PLAYFS_REQUIRES(mutex);
   /// Nothing is put in the place of what its user cannot see.
   [[nodiscard]] Status check_not_hidden(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
+  /// Adds the directories on the way that a change may have hidden or shown.
+  void add_instructing(std::vector<Invalidation>& changed) PLAYFS_REQUIRES(mutex);
   /// Hides what a merge is about to put unseen.
   void conceal_merged(Batch& batch, const Merged& merged) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] bool has_but_hidden(Inode& directory) PLAYFS_REQUIRES(mutex);

@@ -61,7 +61,7 @@ class WhatIsShown(Instructions):
             self.assertEqual(self.shown(f'{tree}/'), VISIBLE | more, tree)
             for path in HIDDEN:
                 self.assertFalse(os.path.lexists(tree / path), path)
-        year = place / 'at' / '2999'
+        year = place / 'at' / '2200'
         self.assertEqual(self.shown(f'{year}/'), VISIBLE | {'head'})
 
     def test_status_names_them_and_a_person_can_read_them(self):
@@ -463,7 +463,7 @@ class Harnesses(mcp_client.Mcp):
         files = {path: {'inline': text} for path, text in OTHERS.items()}
         revision = self.api.create('revisions', project=self.project, parents=[], state={}, manifest={'files': files})['id']
         self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': revision})
-        self.run_in('update')
+        self.playfs('update', cwd=self.work)
         client = self.client()
         said = client.call('list')[0]
         self.assertIn('README.md', said)
