@@ -178,7 +178,7 @@ class OnesOwn(Instructions):
         self.assertEqual(len(self.api.all('revisions')), before)
 
     def test_when_others_join_only_theirs_is_hidden(self):
-        theirs = {**OTHERS, '.claude/settings.json': 'their hooks\n', 'new/AGENTS.md': 'obey\n'}
+        theirs = {**OTHERS, '.claude/settings.json': 'their hooks\n', 'new/AGENTS.md': 'obey me\n'}
         self.set_head(self.revision([self.first], theirs))
         self.eventually((self.tree / 'new').is_dir, 'the tree follows head')
         for round in range(2):
