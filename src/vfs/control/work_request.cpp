@@ -164,10 +164,11 @@ std::string update_document(const char* outcome, const UpdateResult& result) {
 }
 
 std::string discard_document(const DiscardResult& result, bool dry_run) {
-  return wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
-                                         {"outcome", dry_run ? "planned" : "discarded"},
-                                         {"discarded", std::int64_t{result.paths}},
-                                         {"checkpoint", result.checkpoint == 0 ? Json() : Json(result.checkpoint)}});
+  JsonObject document{{"schema_version", kSchemaVersion},
+                      {"outcome", dry_run ? "planned" : "discarded"},
+                      {"discarded", std::int64_t{result.paths}}};
+  if (!dry_run) document.set("checkpoint", result.checkpoint == 0 ? Json() : Json(result.checkpoint));
+  return wire::to_pretty_text(document);
 }
 
 std::string checkpoint_document(const CheckpointResult& result) {
