@@ -65,8 +65,9 @@ def repositories(witness):
                   'Makefile': inline(f'$(shell touch {witness})\n'), '$(touch witness)': inline('x'),
                   '`id`;id': inline('x')})
     return Attack('repositories', files,
-                  refuses={**{path: ELSEWHERE for path in refused}, 'HEAD': 'repository', 'sub/HEAD': 'repository'},
-                  shows={'config': config.encode(), 'sub/config': config.encode(), '.envrc': run.encode()})
+                  refuses={**{path: ELSEWHERE for path in refused}, 'HEAD': 'repository', 'sub/HEAD': 'repository',
+                           '.envrc': 'gives instructions to agents'},
+                  shows={'config': config.encode(), 'sub/config': config.encode()})
 
 
 CONTROLS = ['esc\x1b[2J\x1b[31m', 'title\x1b]0;owned\x07', 'line\nbreak', 'return\rover', 'bell\x07',
