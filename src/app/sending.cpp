@@ -26,7 +26,7 @@ bool is_text(const Json& value) {
 bool is_decided(const Error& error, const KeptKey& key) {
   // A refusal does not tell the outcome of an earlier run. A conflict may be with that run's request, still under way.
   if (key.is_repeated() || error.http_status == kConflict) return false;
-  const Reached reached = traits_of(error.code).reached;
+  const Reached reached = reached_of(error);
   return reached == Reached::decision || reached == Reached::nobody;
 }
 
@@ -43,9 +43,11 @@ Error failure(Error error, const Sending& sending, const KeptKey* key) {
   const std::string check = again.empty() ? sending.look + ", since it may have arrived; then repeat the command"
                                           : again + "; whether it has arrived already: " + sending.look;
   const bool is_repeated = key && key->is_repeated();
-  switch (traits_of(error.code).reached) {
+  switch (reached_of(error)) {
     case Reached::nobody:
     case Reached::decision:
+      if (error.is_unsent && !is_repeated)
+        error.hint = sending.again.empty() ? "repeat the command later: nothing was sent" : sending.again;
       if (!key || is_decided(error, *key)) break;
       error.hint = check;
       // The refusal may last as long as the key is kept.

@@ -61,7 +61,7 @@ enum class ErrorCode {
 
 /// How far the request behind an error got.
 enum class Reached {
-  nobody,    // it was not sent: the mount may not connect
+  nobody,    // it was not sent: the mount may not connect, or there was no connection
   given_up,  // the caller no longer waits; what the service did is unknown
   silence,   // no answer
   no_use,    // an answer that decides nothing: a rate limit, or a proxy's error page
@@ -100,6 +100,7 @@ struct Error {
   std::optional<std::chrono::seconds> retry_after{};  ///< The service's Retry-After, if given.
   int http_status = 0;                                ///< Status of the response behind this error; 0 if none.
   std::string remote_code{};                          ///< `code` of the service's error object, as received.
+  bool is_unsent = false;                             ///< The request was certainly not sent, whatever the code says.
 
   /// The same error with context prepended: "read src/a.c: <message>".
   [[nodiscard]] Error while_doing(std::string_view what) const;
@@ -113,6 +114,11 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::stri
   return tl::unexpected<Error>(Error{code, std::move(message), std::move(hint)});
 }
 inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+
+/// How far the request got: as the code says, unless the error knows that it was not sent.
+inline Reached reached_of(const Error& error) {
+  return error.is_unsent ? Reached::nobody : traits_of(error.code).reached;
+}
 
 /// Converts an errno, distinguishing ENOSPC, EDQUOT, ENOENT and the like. REQUIRES: called right after the failing
 /// system call, or with its saved errno.

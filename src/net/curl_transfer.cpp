@@ -101,7 +101,7 @@ bool CurlTransfer::prepare(const std::string& origin, const CurlOptions& options
     if (request_.method == "POST" && !request_.headers.get("Idempotency-Key")) set(CURLOPT_FRESH_CONNECT, 1L);
     // Even then the caller does it, not libcurl: the response to a second attempt says nothing about the first, so the
     // caller must know that there were two. A second PATCH would undo what others have set since the first.
-    if (request_.method != "GET") {
+    if (may_change_something()) {
       set(CURLOPT_PREREQFUNCTION, &CurlTransfer::before_request);
       set(CURLOPT_PREREQDATA, this);
     }
@@ -143,7 +143,9 @@ Result<HttpResponse> CurlTransfer::outcome(CURLcode code) {
   if (words.empty()) words = curl_easy_strerror(code);
   std::string hint;
   if (code == CURLE_PEER_FAILED_VERIFICATION) hint = "give the site's own certificate authority with -o cafile=FILE";
-  return fail(classify(code), fmt::format("{} {}: {}", request_.method, request_.target, words), std::move(hint));
+  Error error{classify(code), fmt::format("{} {}: {}", request_.method, request_.target, words), std::move(hint)};
+  error.is_unsent = may_change_something() && requests_ == 0;
+  return fail(std::move(error));
 }
 
 int CurlTransfer::before_request(void* self, char*, char*, int, int) {

@@ -7,9 +7,8 @@
 #include <memory>
 #include <string>
 
-#include <curl/curl.h>
-
 #include "base/clock.h"
+#include "net/curl_functions.h"
 #include "net/curl_transport.h"
 
 namespace playfs::net {
@@ -49,6 +48,7 @@ class CurlTransfer {
   bool take_piece(std::string_view piece);
   /// Of a stream, at the end of a response's headers.
   bool begin();
+  [[nodiscard]] bool may_change_something() const { return request_.method != "GET" && request_.method != "HEAD"; }
 
   HttpRequest request_;
   Deadline deadline_;
@@ -63,7 +63,7 @@ class CurlTransfer {
   std::size_t header_bytes_ = 0;
   bool header_whole_ = false;
   bool too_large_ = false;
-  int requests_ = 0;  ///< number sent by libcurl
+  int requests_ = 0;  ///< number sent by libcurl; only counted if they may change something
   char error_text_[CURL_ERROR_SIZE] = {};
   std::unique_ptr<curl_slist, Cleanup> header_list_;
   std::unique_ptr<CURL, Cleanup> easy_;  // last member, destroyed first: it points into those above

@@ -63,6 +63,7 @@ CallEngine::CallEngine(net::Transport& transport, Executor& executor, const Cloc
       options_(std::move(options)),
       origin_(transport.origin()),
       site_(origin_ + options_.base_path),
+      longest_read_(options_.retry.longest_call),
       credentials_{options_.api_key, options_.account},
       breaker_(options_.breaker) {}
 
@@ -71,7 +72,8 @@ void CallEngine::start(CallPtr call) {
     reject(call, Error{ErrorCode::offline, fmt::format("{} {}: offline", call->request.method, call->request.target)});
   } else {
     call->begun = clock_.steady();
-    call->under_way = under_way_->begin({call->request.method + " " + call->request.target, call->begun});
+    call->under_way =
+        under_way_->begin({call->request.method + " " + call->request.target, call->begun, longest(call->request)});
     admit(call);
   }
 }
@@ -91,10 +93,12 @@ void CallEngine::admit(const CallPtr& call) {
   }
   if (admission == Breaker::Admission::yes) return attempt(call);
   if (admission == Breaker::Admission::soon) return wait(call, kMoment, &CallEngine::admit);
-  reject(call, Error{ErrorCode::unreachable,
-                     fmt::format("{} {}: the service has not answered for {} s ({})", call->request.method,
-                                 call->request.target, silence.count(), last_error),
-                     "wait: playfs retries every few seconds"});
+  Error error{ErrorCode::unreachable,
+              fmt::format("{} {}: the service has not answered for {} s ({})", call->request.method,
+                          call->request.target, silence.count(), last_error),
+              "wait: playfs retries every few seconds"};
+  error.is_unsent = true;
+  reject(call, std::move(error));
 }
 
 void CallEngine::reject(const CallPtr& call, Error error) {
@@ -156,12 +160,17 @@ void CallEngine::transmit(const CallPtr& call) {
   call->sent_at = clock_.steady();
   // The rest of the call's total time bounds this attempt too.
   net::Deadline deadline = options_.deadline;
-  const nanoseconds left = nanoseconds(options_.retry.longest_call) - tried(*call);
+  const nanoseconds left = nanoseconds(longest(call->request)) - tried(*call);
   deadline.total = std::min(deadline.total,
                             std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(left)));
   transport_.send(
       call->request, deadline, call->cancel,
       [self = shared_from_this(), call](Result<HttpResponse> result) { self->on_response(call, std::move(result)); });
+}
+
+seconds CallEngine::longest(const HttpRequest& request) const {
+  const seconds any = options_.retry.longest_call;
+  return is_read(request) ? std::min(any, longest_read_.load()) : any;
 }
 
 nanoseconds CallEngine::tried(const Call& call) const { return clock_.steady() - call.begun - call.paused; }
@@ -176,10 +185,12 @@ void CallEngine::on_response(const CallPtr& call, Result<HttpResponse> result) {
 
   bool limited = error->code == ErrorCode::rate_limited;
   bool repeatable = call->repeat == Repeat::freely || (call->repeat == Repeat::if_not_done && limited);
-  auto delay =
-      net::retry_delay(options_.retry, {call->number, *error, repeatable, call->paused, tried(*call)}, random_.next());
+  net::RetryPolicy policy = options_.retry;
+  policy.longest_call = longest(call->request);
+  auto delay = net::retry_delay(policy, {call->number, *error, repeatable, call->paused, tried(*call)}, random_.next());
+  if (call->in_doubt) error->is_unsent = false;  // an earlier attempt may have been
   if (!delay) return call->answer(fail(call->in_doubt && is_refusal(*error) ? in_doubt(*std::move(error)) : *error));
-  call->in_doubt = call->in_doubt || (!limited && !is_read(call->request));
+  call->in_doubt = call->in_doubt || (!limited && !error->is_unsent && !is_read(call->request));
   if (limited) call->paused += *delay;
   else ++call->number;
   wait(call, *delay, &CallEngine::attempt);
@@ -236,7 +247,7 @@ std::optional<Unanswered> CallEngine::unanswered() const {
   const auto oldest = under_way_->oldest();
   if (!oldest) return std::nullopt;
   const nanoseconds waited = clock_.steady() - oldest->since;
-  return Unanswered{oldest->what, waited, options_.retry.longest_call - waited};
+  return Unanswered{oldest->what, waited, oldest->longest - waited};
 }
 
 void CallEngine::ask_now() {

@@ -4,6 +4,7 @@
 // alive. The lock is held for bookkeeping only.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -71,6 +72,8 @@ class CallEngine : public std::enable_shared_from_this<CallEngine> {
   void close();
   /// See Client::ask_now.
   void ask_now();
+  /// See Client::set_longest_read.
+  void set_longest_read(std::chrono::seconds longest) { longest_read_ = longest; }
   void set_credentials(Credentials credentials);
   [[nodiscard]] Credentials credentials() const;
   [[nodiscard]] Health health() const;
@@ -87,6 +90,8 @@ class CallEngine : public std::enable_shared_from_this<CallEngine> {
  private:
   /// Sends a new call, unless the service is not responding at all.
   void admit(const CallPtr& call);
+  /// How long it may take without a response.
+  [[nodiscard]] std::chrono::seconds longest(const HttpRequest& request) const;
   /// How long the call has taken, excluding rate-limit pauses.
   [[nodiscard]] std::chrono::nanoseconds tried(const Call& call) const;
   /// Asks for the permit first.
@@ -107,6 +112,7 @@ class CallEngine : public std::enable_shared_from_this<CallEngine> {
   const std::string origin_;
   const std::string site_;
 
+  std::atomic<std::chrono::seconds> longest_read_;
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   const std::shared_ptr<CallsUnderWay> under_way_ = std::make_shared<CallsUnderWay>();
   mutable Mutex mutex_;

@@ -18,6 +18,7 @@ class CallsUnderWay : public std::enable_shared_from_this<CallsUnderWay> {
   struct Entry {
     std::string what;  ///< "GET /.site/data/threads"
     SteadyTime since;
+    std::chrono::nanoseconds longest{0};  ///< after which it fails
   };
 
   /// The call ends when the last copy of the result is gone.

@@ -273,6 +273,7 @@ void Client::ask_now() { engine_->ask_now(); }
 
 Health Client::health() const { return engine_->health(); }
 
+void Client::set_longest_read(std::chrono::seconds longest) { engine_->set_longest_read(longest); }
 std::optional<Unanswered> Client::unanswered() const { return engine_->unanswered(); }
 
 std::map<std::string, ObservedLimit> Client::limits() const { return engine_->limits(); }

@@ -130,6 +130,9 @@ class Client {
   /// Idempotency-Key for one caller. Never the key itself.
   [[nodiscard]] std::string caller() const;
 
+  /// For somebody who waits for every read: from now on one that gets no answer fails after `longest`, if that is less
+  /// than RetryPolicy::longest_call. Nothing is lost by it. Writes go on as before.
+  void set_longest_read(std::chrono::seconds longest);
   /// For explicit user commands, which earlier responses should not hold up: paused buckets let calls through until one
   /// meets another 429, for at most a minute, and after an outage calls pass until it proves to continue.
   void ask_now();

@@ -13,6 +13,7 @@ import time
 
 import fixture
 import proxy
+import service
 
 HELP = ('outcome', 'write', 'fields', 'example', 'then')
 
@@ -170,6 +171,21 @@ class Forms(Conversation):
                                             'docs_url': 'https://example.org/limits'})))
         self.assertEqual((limited['code'], limited['retry_after_s']), ('rate_limited', 3600))
         self.assertRegex(limited['hint'], r'wait, then write the same text again.*; see https://example.org/limits')
+
+    def test_what_found_no_connection_was_not_sent(self):
+        served = service.Service(self, 'other')
+        thread = fixture.Api(served.url).create('threads', title='Hello', agent='bob', kind='discussion')['id']
+        top = self.mount(served.url, 'bob').directory
+        reply = top / 'threads' / thread / 'reply'
+        self.assertIn('body', reply.read_text())
+        served.kill()
+        with self.assertRaises(OSError):
+            reply.write_text('{"body": "hello"}')
+        error = json.loads(reply.read_text())['error']
+        self.assertEqual((error['code'], error['hint']), ('unreachable', 'it was not sent: write it again'))
+        served.start()
+        self.eventually(lambda: self.echo('{"body": "hello"}', reply), 'the service is back')
+        self.assertEqual(len(fixture.Api(served.url).all('messages')), 1)
 
     def test_an_outcome_of_one_who_is_not_signed_in_says_how_to(self):
         no = (401, json.dumps({'error': 'no', 'code': 'unauthorized'}))

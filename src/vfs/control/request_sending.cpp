@@ -107,15 +107,17 @@ remote::Permit permit_of(Mount& mount, const std::shared_ptr<JournalledRequest>&
   };
 }
 
-/// After a failed call. What the service refused because of too many requests has not arrived.
+/// After a failed call. What the service refused because of too many requests has not arrived, nor has what found no
+/// connection.
 bool may_have_arrived(const Tries& tries, const Error& error) {
-  return tries.was_in_doubt || (tries.is_out && error.code != ErrorCode::rate_limited);
+  return tries.was_in_doubt || (tries.is_out && !error.is_unsent && error.code != ErrorCode::rate_limited);
 }
 
 /// Why the step failed, and what its writer can do.
 Error failure_of(const JournalledRequest& request, std::size_t step, Error error) {
   // A refusal does not prove that an earlier attempt did not arrive, so a repeated request keeps its keys.
-  if (request.may_have_arrived || error.code == ErrorCode::rate_limited)
+  if (request.may_have_arrived) error.is_unsent = false;
+  if (request.may_have_arrived || error.is_unsent || error.code == ErrorCode::rate_limited)
     error = with_advice(std::move(error), "it may have arrived: write the same text again, and it is sent once",
                         "wait, then write the same text again: it is sent once");
   if (step == 0) return error;
@@ -314,6 +316,10 @@ bool is_undecided(const Error& error) { return traits_of(error.code).reached != 
 Error with_advice(Error error, const std::string& lost, const std::string& later) {
   const Reached reached = traits_of(error.code).reached;
   if (reached == Reached::decision || reached == Reached::nobody) return error;
+  if (error.is_unsent) {
+    error.hint = "it was not sent: write it again";
+    return error;
+  }
   const std::string& advice = error.code == ErrorCode::rate_limited ? later : lost;
   error.hint = advice + (error.hint.empty() ? "" : "; " + error.hint);
   return error;

@@ -37,7 +37,7 @@ Async<void> check_step(Mount& mount, OperationPtr op, RequestStep step);
 /// Whether the outcome is unknown, so that another attempt may find it out.
 bool is_undecided(const Error& error);
 /// Adds a hint to an error that leaves the outcome open: `lost` if the request may have arrived, `later` if there were
-/// too many requests.
+/// too many requests. One that was not sent is to be written again.
 Error with_advice(Error error, const std::string& lost, const std::string& later);
 
 }  // namespace playfs::vfs

@@ -42,6 +42,14 @@ TEST(Site, IsAnOriginAndNothingElse) {
   EXPECT_EQ(origin("HTTPS://example.org:443/"), "https://example.org");
   EXPECT_EQ(origin("http://127.0.0.1:8787"), "http://127.0.0.1:8787");
   EXPECT_EQ(origin("http://[::1]:80"), "http://[::1]");
+  // What is in this form already is not given to libcurl.
+  EXPECT_EQ(origin("https://play.example-1.org:8443"), "https://play.example-1.org:8443");
+  EXPECT_EQ(origin("http://example.org:80"), "http://example.org");
+  EXPECT_EQ(origin("http://example.org:0080"), "http://example.org");
+  EXPECT_EQ(origin("https://example.org:80"), "https://example.org:80");
+  EXPECT_EQ(origin("http://127.1"), "http://127.0.0.1");
+  EXPECT_EQ(origin("http://0x7f.1"), "http://127.0.0.1");
+  EXPECT_EQ(origin("http://example.org:70000"), "invalid_argument");
   for (auto site :
        {"", "example.org", "ftp://example.org", "file:///etc/passwd", "https://", "https://me:pw@example.org",
         "https://example.org/path", "https://example.org/?q", "https://example.org/#f", "https://exa mple.org"})
@@ -127,6 +135,7 @@ TEST(CurlTransport, WhatAKeptConnectionLostIsNotRepeatedInSilence) {
     });
     ASSERT_FALSE(lost) << "the outcome of a second attempt that nobody knew of: " << method;
     EXPECT_EQ(lost.error().code, ErrorCode::unreachable);
+    EXPECT_FALSE(lost.error().is_unsent);
     EXPECT_EQ(sent, 1);
   }
 }
@@ -155,6 +164,21 @@ TEST(CurlTransport, ADeadServerIsUnreachable) {
   std::string url;
   { url = ScriptedServer(hang).url(); }
   EXPECT_EQ(error_of(get(*connect_to(url))).code, ErrorCode::unreachable);
+}
+
+TEST(CurlTransport, AWriteThatFoundNoConnectionWasNotSent) {
+  std::string url;
+  { url = ScriptedServer(hang).url(); }
+  ScriptedServer silent(says(""));
+  auto post = [](const std::string& to) {
+    auto transport = connect_to(to);
+    return error_of(await<HttpResponse>([&](auto done) {
+      transport->send({"POST", "/", {{"Idempotency-Key", "k"}}, "{}"}, {}, {}, std::move(done));
+    }));
+  };
+  EXPECT_TRUE(post(url).is_unsent);
+  EXPECT_EQ(post(silent.url()).code, ErrorCode::unreachable);
+  EXPECT_FALSE(post(silent.url()).is_unsent);
 }
 
 TEST(CurlTransport, BrokenAnswersAreErrors) {

@@ -261,6 +261,38 @@ TEST_F(ClientTest, ACallEndsWithinItsTimeWhateverIsRepeated) {
   EXPECT_LE(transport.count(), 3u);
 }
 
+TEST_F(ClientTest, AReadMayHaveLessTimeThanAWrite) {
+  ClientOptions options;
+  options.retry.attempts = 100;
+  client(options).set_longest_read(10s);
+  auto read = get(), write = create("key");
+  EXPECT_EQ(client().unanswered()->left, 10s);
+  executor.advance(11s);
+  transport.answer(0, fail(ErrorCode::timed_out, "slow"));
+  transport.answer(1, fail(ErrorCode::timed_out, "slow"));
+  EXPECT_TRUE(read.is(ErrorCode::timed_out));
+  EXPECT_EQ(client().unanswered()->left, 49s);
+  EXPECT_FALSE(write.given());
+}
+
+TEST_F(ClientTest, OnlyWhatFoundNoConnectionIsUnsent) {
+  auto unsent = [] {
+    Error error{ErrorCode::unreachable, "connection refused"};
+    error.is_unsent = true;
+    return fail(std::move(error));
+  };
+  auto never = create("key"), once = create("key");
+  for (std::size_t each = 0; each < 8; ++each) {
+    const bool is_lost = each == 3;  // of the second
+    transport.answer(each, is_lost ? fail(ErrorCode::timed_out, "lost") : unsent());
+    executor.advance(8s);
+  }
+  ASSERT_TRUE(never.is(ErrorCode::unreachable));
+  ASSERT_TRUE(once.is(ErrorCode::unreachable));
+  EXPECT_TRUE(never.error().is_unsent);
+  EXPECT_FALSE(once.error().is_unsent) << "an earlier attempt may have arrived";
+}
+
 class AwayTest : public ClientTest {
  protected:
   AwayTest() {
