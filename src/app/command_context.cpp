@@ -45,12 +45,24 @@ OpenStack::OpenStack(std::unique_ptr<runtime::ClientStack> stack, Output& out) :
     auto waiting = used->client().unanswered();
     return waiting ? words_for_wait(used->source().text, waiting->what, waiting->waited, waiting->left) : std::string();
   };
-  waiting_ = std::make_unique<ShownProgress>(out, kLookAtWaitEvery, std::move(words));
+  auto news = [used = stack_.get(), waits = LongWaits()]() mutable {
+    const auto waiting = used->client().unanswered().value_or(remote::Unanswered());
+    return waits.news(used->source().text, waiting.what, waiting.waited, waiting.left);
+  };
+  waiting_ = std::make_unique<ShownProgress>(out, kLookAtWaitEvery, std::move(words), std::move(news));
 }
 
 Result<OpenStack> CommandContext::open_client_stack(Marks marks) const {
   PLAYFS_TRY(const runtime::Source chosen, source(marks));
   return open_client_stack(chosen);
+}
+
+Result<OpenStack> CommandContext::open_to_look(Marks marks) const {
+  /// Twice the time that a connection may take.
+  constexpr std::chrono::seconds longest_look{20};
+  PLAYFS_TRY(auto stack, open_client_stack(marks));
+  stack->client().set_longest_read(longest_look);
+  return stack;
 }
 
 Result<OpenStack> CommandContext::open_client_stack(const runtime::Source& chosen) const {

@@ -19,7 +19,7 @@
 
 namespace playfs::app {
 
-/// A service as a command uses it. On a terminal, shows which answer the command waits for and how long it will wait.
+/// A service as a command uses it. Says on stderr which answer the command waits for, and how long it will wait.
 class OpenStack {
  public:
   OpenStack() = default;
@@ -52,6 +52,8 @@ struct CommandContext {
   [[nodiscard]] Result<runtime::Source> source(const TreeOrigin& origin) const;
   [[nodiscard]] Result<OpenStack> open_client_stack(Marks marks = Marks::count) const;
   [[nodiscard]] Result<OpenStack> open_client_stack(const runtime::Source& chosen) const;
+  /// For commands that read a little while somebody waits: a read that has no answer fails sooner.
+  [[nodiscard]] Result<OpenStack> open_to_look(Marks marks = Marks::count) const;
 
   /// The author of what a command writes to this service: its own --agent, else author_here() (author.h).
   [[nodiscard]] Result<std::string> agent(const std::optional<std::string>& given, const std::string& site) const;

@@ -26,16 +26,16 @@ std::string count_of(std::uint32_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string time_under_limits(std::uint32_t chunks) {
-  std::uint64_t hours = hours_under_limits(chunks);
+std::string words_for(std::uint64_t hours) {
   return hours == 0 ? "at once" : "in about " + count_of(static_cast<std::uint32_t>(hours), "hour");
 }
 
 }  // namespace
 
-std::uint64_t hours_under_limits(std::uint32_t chunks) {
-  constexpr std::uint32_t kChunksInAnHour = 240;
-  return chunks == 0 ? 0 : (chunks - 1) / kChunksInAnHour;
+std::uint64_t hours_under_limits(std::uint32_t chunks, std::uint64_t written) {
+  constexpr std::uint64_t kChunksInAnHour = 240;
+  // However many there were, the next hour takes as many as any.
+  return chunks == 0 ? 0 : (std::min(written, kChunksInAnHour) + chunks - 1) / kChunksInAnHour;
 }
 
 void print_plan(Output& out, const JsonObject& plan) {
@@ -49,7 +49,7 @@ void print_plan(Output& out, const JsonObject& plan) {
     std::string costs = deleted && deleted->boolean().value_or(false) ? "deleted"
                         : chunks > 0 ? count_of(static_cast<std::uint32_t>(chunks), "chunk") + ", " +
                                            vfs::size_words(number_of(*path, "chunk_bytes")) + " to send"
-                                     : "nothing to send";
+                                     : "no chunk to send";
     costs.resize(std::max<std::size_t>(costs.size(), 28), ' ');
     out.line("  " + costs + "  " + safe(text_of(*path, "path")));
   }
@@ -72,7 +72,8 @@ JsonObject commit_document(const publish::CommitResult& result) {
                     {"conflicts", std::move(conflicts)}};
 }
 
-void tell_commit(Output& out, const publish::CommitResult& result, std::string_view after_branch, bool in_background) {
+void tell_commit(Output& out, const publish::CommitResult& result, std::string_view after_branch, bool in_background,
+                 std::uint64_t hours) {
   std::string revision = safe(result.revision.text());
   switch (result.outcome) {
     case publish::Outcome::published:
@@ -100,7 +101,7 @@ void tell_commit(Output& out, const publish::CommitResult& result, std::string_v
     case publish::Outcome::planned:
       out.note("Would publish " + count_of(result.files_changed, "changed file") + " with " +
                count_of(result.writes_used, "write") + " (" + count_of(result.chunks_total, "new chunk") + "), " +
-               time_under_limits(result.chunks_total) + ". Nothing was sent.");
+               words_for(hours) + ". Nothing was sent.");
       return;
     case publish::Outcome::cancelled:
       out.note("Cancelled before it was sent: the changes are staged again.");

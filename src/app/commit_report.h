@@ -19,14 +19,15 @@ JsonObject commit_document(const publish::CommitResult& result);
 /// Prints the paths of a dry run and what each costs. `plan` is in the format of the mount's `commit` file.
 void print_plan(Output& out, const JsonObject& plan);
 
-/// How long `chunks` take under the limits that the service documents, starting with an unused hour.
-std::uint64_t hours_under_limits(std::uint32_t chunks);
+/// How long `chunks` take under the limits that the service documents, if `written` were sent in the last hour.
+std::uint64_t hours_under_limits(std::uint32_t chunks, std::uint64_t written);
 
 inline constexpr std::string_view kAfterBranch = "playfs update, then playfs commit the merge";
 /// Reports the outcome on stderr, and what to do next: `after_branch` if it became a branch. `in_background`: a pending
-/// publication goes on when the command has ended, rather than with the next command.
+/// publication goes on when the command has ended, rather than with the next command. `hours`: how long a planned one
+/// takes.
 void tell_commit(Output& out, const publish::CommitResult& result, std::string_view after_branch = kAfterBranch,
-                 bool in_background = true);
+                 bool in_background = true, std::uint64_t hours = 0);
 
 /// Reports the number of paths left in conflict, if any, and what to do. Returns done, or the exit code for conflicts.
 ExitCode tell_conflicts(Output& out, std::uint32_t conflicts);

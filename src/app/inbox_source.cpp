@@ -245,7 +245,7 @@ std::unique_ptr<InboxSource> inbox_of_mount(const MountedPlace& place) {
 }
 
 Result<std::unique_ptr<InboxSource>> inbox_of_site(CommandContext& context, const std::string& agent, bool wakes) {
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   if (wakes) stack->site().use_events(stack->random());
   PLAYFS_TRY(std::string state, stack->state_directory());
   std::unique_ptr<InboxSource> source =

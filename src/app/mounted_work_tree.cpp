@@ -201,6 +201,14 @@ Result<vfs::WorkStatus> MountedWorkTree::status() {
   return status;
 }
 
+std::optional<Error> MountedWorkTree::why_it_waits() {
+  const auto status = status_document();
+  const JsonObject* publication = status ? object_of(*status, "publication") : nullptr;
+  const JsonObject* why = publication ? object_of(*publication, "waiting_for") : nullptr;
+  if (why == nullptr) return std::nullopt;
+  return Error{code_named(text_of(*why, "code")), text_of(*why, "message")};
+}
+
 Status MountedWorkTree::commit(playfs_commit& request) const { return call(PLAYFS_IOC_COMMIT, request, "commit"); }
 
 /// If the kernel limits the duration of a call, it answers `pending` early, and the outcome is requested again by the

@@ -22,6 +22,7 @@ class MountedWorkTree final : public WorkTreeAccess {
   [[nodiscard]] Result<std::unique_ptr<ReadableTree>> tree(const std::string& revision) override;
 
   [[nodiscard]] Result<vfs::WorkStatus> status() override;
+  [[nodiscard]] std::optional<Error> why_it_waits() override;
   [[nodiscard]] Result<publish::CommitResult> commit(const publish::CommitRequest& request,
                                                      const std::function<bool()>& interrupted) override;
   [[nodiscard]] JsonObject details(const publish::CommitResult& result) override;

@@ -36,6 +36,7 @@ class Output {
   [[nodiscard]] bool progress() const { return io_.err_is_terminal && !json_ && !paged_; }
   /// Whether a pager has the terminal.
   void set_paged(bool paged) { paged_ = paged; }
+  [[nodiscard]] bool is_paged() const { return paged_; }
 
   /// With --json: the document, preceded by `schema_version`.
   void document(JsonObject fields);

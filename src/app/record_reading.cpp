@@ -39,7 +39,7 @@ Result<LookedAt> read_newest(runtime::ClientStack& stack, const std::string& col
 std::string text_of_field(const Record& record, const std::string& name) { return text_of(record.fields, name); }
 
 Result<ExitCode> print_listing(CommandContext& context, const Listing& listing) {
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   Json::Array items;
   // One more than shown tells that there are more.
   bool more = false;

@@ -48,6 +48,8 @@ class WorkTreeAccess {
 
   /// Callable on another thread while one of those below runs.
   [[nodiscard]] virtual Result<vfs::WorkStatus> status() = 0;
+  /// Likewise. Why the publication under way waits; nullopt if it does not, or nobody knows.
+  [[nodiscard]] virtual std::optional<Error> why_it_waits() = 0;
   /// Where `interrupted` becomes true, answers `pending` while the publication goes on.
   [[nodiscard]] virtual Result<publish::CommitResult> commit(const publish::CommitRequest& request,
                                                              const std::function<bool()>& interrupted) = 0;

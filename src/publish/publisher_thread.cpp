@@ -1,5 +1,7 @@
 // The publisher's thread: one publication after the other, backoff after errors that time may cure, and jobs and
 // reconciles in between.
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "publish/backoff.h"
@@ -16,6 +18,12 @@ Error not_on_disk(const Publication& publication, const Error& disk) {
 
 Error is_behind_it(const Error& error) {
   return error.while_doing("the commit stays queued and continues at the next mount");
+}
+
+/// How long the service asks to wait, which is not how long playfs waits before it asks again.
+std::chrono::seconds asked_by(const Error& error) {
+  constexpr std::chrono::hours longest_believed{24};
+  return std::min<std::chrono::seconds>(error.retry_after.value_or(std::chrono::seconds(0)), longest_believed);
 }
 }  // namespace
 
@@ -171,7 +179,7 @@ void Publisher::State::back_off(const Error& error, int streak) {
     goes_on_later = true;
     tx = progress.tx;
     if (error.code == ErrorCode::rate_limited && progress.phase == Phase::uploading)
-      pace.is_refused(clock.steady(), goes_on);
+      pace.is_refused(clock.steady(), std::max(goes_on, clock.steady() + asked_by(error)));
   }
   refuse_jobs(
       Error{ErrorCode::busy, "a publication is waiting: " + error.message, "wait for it to finish: playfs status"});

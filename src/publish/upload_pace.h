@@ -14,7 +14,7 @@ class Pace {
  public:
   /// `count` more chunks were stored.
   void has_stored(std::uint32_t count, SteadyTime now);
-  /// The service accepts nothing more until `goes_on`.
+  /// The service accepts nothing more until `goes_on`, as it says itself: it is asked sooner, which tells nothing.
   void is_refused(SteadyTime now, SteadyTime goes_on);
   /// The time until `remaining` more chunks are stored; nullopt if nothing is known yet.
   [[nodiscard]] std::optional<std::chrono::seconds> left(std::uint32_t remaining, SteadyTime now) const;

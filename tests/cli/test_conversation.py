@@ -596,6 +596,34 @@ class OnTheWay(Conversation):
         lost = self.run_command('post', thread, '-m', 'text', code=UNREACHABLE)
         self.assertRegex(lost.stderr, r'playfs thread show \S+ --site \S+, since it may have arrived')
 
+    def test_whoever_waits_is_told_and_a_look_ends_sooner_than_a_write(self):
+        thread = self.thread()
+        self.through_proxy()
+        self.proxy.set_hanging(lambda path: True)
+        began = time.monotonic()
+        look = self.run_command('thread', 'list', code=UNREACHABLE)
+        looked = time.monotonic() - began
+        self.assertRegex(look.stderr, r'^No answer for \d+ s \(\d+ s left\): GET /\S+ at \S+\n')
+        self.assertEqual(look.stderr.count('No answer for'), 1, look.stderr)
+        self.proxy.set_hanging(lambda path: path.endswith('/messages'))
+        post = subprocess.Popen([self.playfs_path, 'post', thread, '-m', 'text', '--site', self.api.origin], text=True,
+                                env=self.environment('ada'), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE)
+        self.addCleanup(post.wait)
+        self.addCleanup(post.kill)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            post.wait(1.3 * looked)
+        self.proxy.set_hanging(None)
+        said = post.communicate(timeout=fixture.COMMAND_LIMIT)[1]
+        self.assertEqual(post.returncode, DONE, said)
+        self.assertRegex(said, r'No answer for \d+ s \(\d+ s left\): POST /\S+/messages at ')
+
+    def test_what_found_no_connection_was_not_sent(self):
+        lost = self.run_command('thread', 'new', 'Hello', '--site', f'http://127.0.0.1:{fixture.free_port()}', site=False,
+                                code=UNREACHABLE)
+        self.assertIn('Try: repeat the command later: nothing was sent', lost.stderr)
+        self.assertEqual(self.kept(), [])
+
     def test_another_registers_the_same_handle_first(self):
         """Between the look at the list and the POST."""
         first = []

@@ -406,7 +406,7 @@ class Publishing(fixture.Fixture):
         (self.work / 'big').write_text(''.join(f'{number:>30}\n' for number in range(1500)))
         done = self.run_in('publish', '--dry-run')
         self.assertRegex(done.stdout, r'4 chunks, 45 KB to send +big\n')
-        self.assertRegex(done.stdout, r'nothing to send +small\n')
+        self.assertRegex(done.stdout, r'no chunk to send +small\n')
         self.assertRegex(done.stdout, r'the revision itself: \d+ of 16384 bytes')
         self.assertRegex(done.stderr, r'Would publish 2 changed files with 6 writes \(4 new chunks\), at once')
         plan = self.json('commit', '--dry-run')

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """What the ioctls report about a running publication, what is written to the events, and the flags of a commit."""
 import json
+import signal
+import subprocess
+import time
 
 import fixture
-from slow_project import SlowProject, text
+from slow_project import PENDING, SlowProject, text
 
 IDLE, UPLOADING = 0, 3  # enum playfs_phase
 
@@ -49,6 +52,26 @@ class Progress(SlowProject):
         self.playfs('commit', '--cancel', work)
         now = self.told(mount)
         self.assertEqual((now['phase'], now['chunks_total'], now['pending'], now['queued']), (IDLE, 0, 0, 0))
+
+    def test_a_wait_is_told_once_where_no_terminal_shows_it(self):
+        mount = self.begin({'file_chunks': 2})
+        clone = self.home / 'clone'
+        self.playfs('clone', self.project, clone, '--site', self.api.origin, who='bob')
+        for who, place in (('ann', self.work(mount)), ('bob', clone)):
+            with self.subTest(who):
+                (place / f'by-{who}').write_text(text(60_000, len(who)))
+                commit = subprocess.Popen([self.playfs_path, 'commit', '-m', 'Big'], cwd=place, env=self.environment(who),
+                                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                self.addCleanup(commit.wait)
+                self.addCleanup(commit.kill)
+                self.assertRegex(commit.stderr.readline(),
+                                 r'^Waiting: .*429.*; retrying in \d+ \S+, at \d{4}-\d\d-\d\dT\d\d:\d\dZ\. '
+                                 r'Ctrl-C ends the waiting, and the commit stays queued\.\n$')
+                time.sleep(2)  # it is asked for news twice a second
+                commit.send_signal(signal.SIGINT)
+                rest = commit.communicate(timeout=fixture.COMMAND_LIMIT)[1]
+                self.assertEqual(commit.returncode, PENDING, rest)
+                self.assertNotIn('Waiting: ', rest)
 
     def test_chunks_are_counted_to_the_end(self):
         mount = self.begin({'file_chunks': 2, 'window_seconds': 1})

@@ -69,7 +69,7 @@ Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArgu
   PLAYFS_CHECK(check_new_handle(arguments.handle));
   PLAYFS_TRY(JsonObject body, fields_from(arguments.fields));
   body.set("handle", arguments.handle);
-  PLAYFS_TRY(auto stack, context.open_client_stack(Marks::do_not_count));
+  PLAYFS_TRY(auto stack, context.open_to_look(Marks::do_not_count));
   PLAYFS_TRY(std::string holder, holder_of(*stack, arguments.handle));
   // The holder may be the record of this command's own earlier run, whose response was lost.
   if (!holder.empty() && !KeptKey::is_awaited(*stack, "agents", body))
@@ -100,7 +100,7 @@ Result<ExitCode> agent_register(CommandContext& context, const AgentRegisterArgu
 
 Result<ExitCode> agent_set(CommandContext& context, const AgentSetArguments& arguments) {
   PLAYFS_TRY(JsonObject fields, fields_from(arguments.fields));
-  PLAYFS_TRY(auto stack, context.open_client_stack(Marks::do_not_count));
+  PLAYFS_TRY(auto stack, context.open_to_look(Marks::do_not_count));
   PLAYFS_TRY(const std::string handle, context.agent(arguments.agent, stack->source().text));
   PLAYFS_TRY(std::string id, holder_of(*stack, handle));
   if (id.empty()) return fail(no_agent(context, *stack, handle));
@@ -118,7 +118,7 @@ Result<ExitCode> agent_set(CommandContext& context, const AgentSetArguments& arg
 }
 
 Result<ExitCode> agent_show(CommandContext& context, const AgentShowArguments& arguments) {
-  PLAYFS_TRY(auto stack, context.open_client_stack(Marks::do_not_count));
+  PLAYFS_TRY(auto stack, context.open_to_look(Marks::do_not_count));
   const auto given = arguments.handle.empty() ? std::nullopt : std::optional(arguments.handle);
   PLAYFS_TRY(const std::string handle, context.agent(given, stack->source().text));
   PLAYFS_TRY(content::ListPtr list, list_of(*stack, "agents"));

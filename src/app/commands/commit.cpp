@@ -50,6 +50,34 @@ std::string words_for(const vfs::WorkStatus& status) {
 
 constexpr std::chrono::milliseconds kShowEvery{250};
 
+/// Tells of a wait where no terminal shows it: once for each reason, and again if it ends much later than told.
+class ToldWait {
+ public:
+  explicit ToldWait(const Clock& clock) : clock_(clock) {}
+
+  std::string news(WorkTreeAccess& tree) {
+    const auto status = tree.status();
+    if (!status || status->retry_after_s < kWorthTelling) return {};
+    const auto why = tree.why_it_waits();
+    const std::chrono::seconds wait{status->retry_after_s};
+    const SteadyTime end = clock_.steady() + wait;
+    if (!why || (why_ == why->code && end < told_until_ + kMuchLater)) return {};
+    why_ = why->code;
+    told_until_ = end;
+    const WallTime until{clock_.wall().nanoseconds + std::chrono::nanoseconds(wait).count()};
+    return "Waiting: " + safe(why->message) + "; retrying in " + vfs::duration_words(status->retry_after_s) + ", at " +
+           format_iso8601(until).substr(0, 16) + "Z. Ctrl-C ends the waiting, and the commit stays queued.";
+  }
+
+ private:
+  static constexpr std::uint32_t kWorthTelling = 3;  // seconds
+  static constexpr std::chrono::minutes kMuchLater{10};
+
+  const Clock& clock_;
+  std::optional<ErrorCode> why_;
+  SteadyTime told_until_{};
+};
+
 /// While it lives, Ctrl-C ends the wait for a publication instead of the command, which can then report the outcome.
 class InterruptibleWait {
  public:
@@ -72,10 +100,12 @@ class InterruptibleWait {
 Result<publish::CommitResult> publish(CommandContext& context, WorkTreeAccess& tree,
                                       const publish::CommitRequest& request) {
   InterruptibleWait interruptible;
-  const ShownProgress progress(context.out, kShowEvery, [&tree] {
+  auto words = [&tree] {
     auto status = tree.status();
     return status ? words_for(*status) : std::string();
-  });
+  };
+  ToldWait told(context.io.clock);
+  const ShownProgress progress(context.out, kShowEvery, words, [&] { return told.news(tree); });
   return tree.commit(request, InterruptibleWait::was_interrupted);
 }
 
@@ -123,6 +153,20 @@ Status check_takes_all(WorkTreeAccess& tree, const std::string& given) {
   return {};
 }
 
+/// How long a planned commit will take. A mount knows what was written in the last hour; the playground on this disk
+/// has no limits.
+std::uint64_t hours_of(const MountedPlace& place, const publish::CommitResult& result) {
+  if (place.source.starts_with("local:")) return 0;
+  std::uint64_t written = 0;
+  if (!place.clone) {
+    const auto limits = read_json_object(place.mount_point + "/.playfs/limits.json");
+    const JsonObject* observed = limits ? object_of(*limits, "observed") : nullptr;
+    const JsonObject* chunks = observed ? object_of(*observed, "file_chunks") : nullptr;
+    if (chunks) written = number_of(*chunks, "writes_last_hour");
+  }
+  return hours_under_limits(result.chunks_total, written);
+}
+
 std::uint32_t conflicts_left(WorkTreeAccess& tree) {
   auto status = tree.status();
   return status ? status->conflicts : 0;
@@ -162,7 +206,8 @@ Result<ExitCode> commit(CommandContext& context, const CommitArguments& argument
   if (const std::string& id = result.revision.text(); !id.empty())
     context.out.line(context.out.is_terminal() ? safe(id) : id);
   if (const JsonObject* plan = object_of(full, "plan")) print_plan(context.out, *plan);
-  tell_commit(context.out, result, kAfterBranch, tree.publishes_in_background());
+  const std::uint64_t hours = hours_of(tree.place(), result);
+  tell_commit(context.out, result, kAfterBranch, tree.publishes_in_background(), hours);
   if (result.outcome == publish::Outcome::pending) {
     auto status = tree.status();
     if (status && status->queued > 0)
@@ -173,7 +218,7 @@ Result<ExitCode> commit(CommandContext& context, const CommitArguments& argument
   JsonObject document{{"project", tree.place().project}, {"tx", result.tx}};
   for (const auto& [name, value] : commit_document(result)) document.append(name, value);
   if (const Json* plan = full.find("plan")) {
-    document.append("hours_under_limits", hours_under_limits(result.chunks_total));
+    document.append("hours_under_limits", hours);
     document.append("plan", *plan);
   }
   context.out.document(std::move(document));

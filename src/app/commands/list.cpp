@@ -75,7 +75,7 @@ Result<ExitCode> list_projects(CommandContext& context, runtime::ClientStack& st
 }  // namespace
 
 Result<ExitCode> list(CommandContext& context, const ListArguments& arguments) {
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   if (arguments.what.empty()) return list_projects(context, *stack);
   PLAYFS_TRY(RevisionTreePtr revision, find_revision(context, *stack, arguments.what));
   TreeListing listing{*stack, revision, arguments, {}};

@@ -30,7 +30,7 @@ std::string state_of(const Record& mail) {
 Result<ExitCode> mail_send(CommandContext& context, const MailSendArguments& arguments) {
   if (arguments.subject.empty())
     return fail(ErrorCode::invalid_argument, "a mail needs a subject", "--subject SUBJECT");
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   PLAYFS_TRY(const std::string agent, context.agent(arguments.agent, stack->source().text));
   PLAYFS_TRY(WrittenText written,
              WrittenText::get(context, arguments.body,
@@ -64,7 +64,7 @@ Result<ExitCode> mail_list(CommandContext& context, const LimitArguments& argume
 }
 
 Result<ExitCode> mail_show(CommandContext& context, const MailShowArguments& arguments) {
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   PLAYFS_TRY(Record mail, find_record(context, *stack, kMail, arguments.id));
   auto field = [&](const char* name) { return text_of(mail.fields, name); };
   context.out.line(safe(field("subject")));

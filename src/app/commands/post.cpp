@@ -45,7 +45,7 @@ Result<ExitCode> correct(CommandContext& context, runtime::ClientStack& stack, c
 }  // namespace
 
 Result<ExitCode> post(CommandContext& context, const PostArguments& arguments) {
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   PLAYFS_TRY(Record thread, find_record(context, *stack, kThread, arguments.thread));
   PLAYFS_TRY(const std::string agent, context.agent(arguments.agent, stack->source().text));
   if (!arguments.edit.empty()) return correct(context, *stack, thread, arguments, agent);

@@ -197,7 +197,7 @@ JsonObject match_document(const CommandContext& context, const Match& match) {
 
 Result<ExitCode> search(CommandContext& context, const SearchArguments& arguments) {
   if (trim(arguments.text).empty()) return fail(ErrorCode::invalid_argument, "there is nothing to search for");
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   std::vector<Match> matches;
   JsonObject extents;
   std::optional<Error> away;

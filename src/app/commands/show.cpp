@@ -19,7 +19,7 @@ Result<RevisionTreePtr> first_parent_of(runtime::ClientStack& stack, const Revis
 }  // namespace
 
 Result<ExitCode> show(CommandContext& context, const ShowArguments& arguments) {
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   PLAYFS_TRY(RevisionTreePtr revision, find_revision(context, *stack, arguments.what));
   PLAYFS_TRY(RevisionTreePtr parent, first_parent_of(*stack, revision->revision));
   const ShownRevision shown = as_shown(revision->revision);

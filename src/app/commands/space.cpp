@@ -22,7 +22,7 @@ Result<ExitCode> space_new(CommandContext& context, const SpaceNewArguments& arg
   if (arguments.name.empty()) return fail(ErrorCode::invalid_argument, "a space needs a name", "playfs space new NAME");
   PLAYFS_TRY(JsonObject body, fields_from(arguments.fields));
   body.set("name", arguments.name);
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   const Sending sending{"spaces", "create the space '" + arguments.name + "'",
                         context.next_command({{"space", "list"}})};
   PLAYFS_TRY(Record created, create_record(*stack, sending, body));
@@ -35,7 +35,7 @@ Result<ExitCode> space_new(CommandContext& context, const SpaceNewArguments& arg
 
 Result<ExitCode> space_set(CommandContext& context, const SpaceSetArguments& arguments) {
   PLAYFS_TRY(JsonObject fields, fields_from(arguments.fields));
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   PLAYFS_TRY(Record space, find_record(context, *stack, kSpace, arguments.space));
   const Sending sending{"spaces", "change the space '" + arguments.space + "'",
                         context.next_command({{"space", "show"}, {space.id}})};
@@ -46,7 +46,7 @@ Result<ExitCode> space_set(CommandContext& context, const SpaceSetArguments& arg
 }
 
 Result<ExitCode> space_show(CommandContext& context, const SpaceShowArguments& arguments) {
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   PLAYFS_TRY(Record space, find_record(context, *stack, kSpace, arguments.space));
   if (!context.out.json()) print_fields(context.out, space);
   context.out.document(space_document(*stack, space));

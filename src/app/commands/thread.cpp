@@ -99,7 +99,7 @@ Result<ExitCode> thread_list(CommandContext& context, const ThreadListArguments&
 Result<ExitCode> thread_new(CommandContext& context, const ThreadNewArguments& arguments) {
   if (trim(arguments.title).empty())
     return fail(ErrorCode::invalid_argument, "a thread needs a title", "playfs thread new TITLE");
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   PLAYFS_TRY(const std::string agent, context.agent(arguments.agent, stack->source().text));
   Beginning beginning{{{"title", arguments.title}, {"agent", agent}, {"kind", arguments.kind}}, {}};
   if (arguments.body) {
@@ -126,7 +126,7 @@ Result<ExitCode> thread_new(CommandContext& context, const ThreadNewArguments& a
 }
 
 Result<ExitCode> thread_show(CommandContext& context, const ThreadShowArguments& arguments) {
-  PLAYFS_TRY(auto stack, context.open_client_stack());
+  PLAYFS_TRY(auto stack, context.open_to_look());
   PLAYFS_TRY(Record thread, find_record(context, *stack, kThread, arguments.thread));
   PLAYFS_TRY(Conversation conversation, read_conversation(*stack, std::move(thread)));
   if (arguments.follow) return follow(context, *stack, conversation);

@@ -39,6 +39,16 @@ TEST_F(PaceTest, TheLastHoursWritesAreTheEstimate) {
   EXPECT_EQ(pace.left(90, now), 3600s - 60s + 50s);
 }
 
+TEST_F(PaceTest, AskingSoonerThanTheServiceSaysTellsNothing) {
+  store(0, 0s);
+  store(240, 60s);
+  pace.is_refused(now, now + 3540s);
+  EXPECT_EQ(pace.left(480, now), 3540s + 3600s + 60s);
+  now += 900s;
+  pace.is_refused(now, now + 2640s);  // asked after a quarter of an hour
+  EXPECT_EQ(pace.left(480, now), 2640s + 3600s + 60s);
+}
+
 TEST_F(PaceTest, WithoutAcceptedWritesTheDocumentedLimitsApply) {
   pace.is_refused(now, now + 600s);
   EXPECT_EQ(pace.left(240, now), 600s);
