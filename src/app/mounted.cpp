@@ -59,8 +59,9 @@ void find_project(MountedPlace& place, const runtime::MountEntry& mount) {
   if (!place.work.empty()) place.in_work = path_in(place);
 }
 
-Result<std::optional<MountedPlace>> find_in_clone(const std::string& path) {
-  auto looked = runtime::look_at(path);
+Result<std::optional<MountedPlace>> find_in_clone(const std::string& path,
+                                                  const std::vector<runtime::MountEntry>& mounted) {
+  auto looked = runtime::look_at(path, mounted);
   if (looked.state == runtime::Probe::State::silent) return runtime::silence_of(path);
   if (runtime::leads_up(looked.real)) return std::optional<MountedPlace>();
   PLAYFS_TRY(auto found, find_clone(looked.real));
@@ -93,8 +94,9 @@ Result<std::vector<runtime::MountEntry>> read_mount_table() {
   return runtime::parse_mount_table(text);
 }
 
-Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
-  PLAYFS_TRY(auto table, read_mount_table());
+namespace {
+Result<std::optional<MountedPlace>> find_mount_in(const std::vector<runtime::MountEntry>& table,
+                                                  const std::string& path) {
   if (std::none_of(table.begin(), table.end(), may_be_ours)) return std::optional<MountedPlace>();
   auto looked = runtime::look_at(path);
   if (looked.state == runtime::Probe::State::silent) return runtime::silence_of(path);
@@ -110,11 +112,18 @@ Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
   find_project(place, *mount);
   return std::optional<MountedPlace>(std::move(place));
 }
+}  // namespace
+
+Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
+  PLAYFS_TRY(const auto table, read_mount_table());
+  return find_mount_in(table, path);
+}
 
 Result<MountedPlace> find_project_at(const std::string& path) {
-  PLAYFS_TRY(auto place, find_mount(path));
+  PLAYFS_TRY(const auto table, read_mount_table());
+  PLAYFS_TRY(auto place, find_mount_in(table, path));
   if (!place) {
-    PLAYFS_TRY(place, find_in_clone(path));
+    PLAYFS_TRY(place, find_in_clone(path, table));
   }
   if (!place)
     return fail(ErrorCode::not_found, path + " is neither in a playfs mount nor in a clone",

@@ -195,6 +195,8 @@ Status Database::sync() {
     if (!log_ && errno == ENOENT) return {};
     if (!log_) return fail(error_from_errno(errno, "open " + wal));
   }
+  // If it is empty, SQLite has synced the database itself before it emptied it.
+  if (struct stat log{}; fstat(log_.get(), &log) == 0 && log.st_size == 0) return {};
   if (fdatasync(log_.get()) == 0) return {};
   sync_error_ = error_from_errno(errno, "fsync " + wal);
   sqlite3_wal_autocheckpoint(handle_, 0);

@@ -12,14 +12,14 @@
 
 namespace playfs {
 
-namespace {
-
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
 }
+
+namespace {
 
 /// Code points, first and last.
 using CodeRange = std::pair<std::uint32_t, std::uint32_t>;

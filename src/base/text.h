@@ -28,6 +28,8 @@ std::size_t count_utf16_units(std::string_view text);
 
 /// Lowercase hex digits.
 std::string to_hex(std::span<const std::byte> bytes);
+/// The value of a digit in upper or lower case; -1 for other characters.
+int hex_digit(char c);
 /// Accepts upper and lower case; nullopt for other characters or an odd count.
 std::optional<std::string> from_hex(std::string_view digits);
 

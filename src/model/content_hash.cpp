@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <span>
 
 #include <openssl/evp.h>
 
@@ -64,10 +63,12 @@ std::optional<ContentHash> ContentHash::parse(std::string_view text) {
     }
   }
   if (text.size() != 64) return std::nullopt;
-  auto bytes = from_hex(text);
-  if (!bytes) return std::nullopt;
   ContentHash hash;
-  std::copy_n(std::as_bytes(std::span(*bytes)).begin(), hash.bytes_.size(), hash.bytes_.begin());
+  for (std::size_t i = 0; i < hash.bytes_.size(); ++i) {
+    const int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    hash.bytes_[i] = static_cast<std::byte>(high << 4 | low);
+  }
   return hash;
 }
 

@@ -67,23 +67,26 @@ bool is_head_of_git(const PublishedFile& file, std::string* why) {
 
 Manifest make_manifest(std::vector<PublishedFile> files) {
   Manifest manifest;
-  std::map<std::string, Json> published;
   for (auto& file : files) {
     std::string why;
     if (!TreePath::parse(file.path, &why) || is_head_of_git(file, &why)) {
       manifest.refused.push_back({std::move(file.path), std::move(why), std::move(file.published)});
-    } else if (manifest.files.emplace(file.path, std::move(file.entry)).second) {
-      published.emplace(std::move(file.path), std::move(file.published));
+    } else {
+      manifest.files.emplace(file.path, std::move(file.entry));
     }
   }
+  std::map<std::string_view, Json*> published;  // by path, once one is needed
   for (auto file = manifest.files.begin(); file != manifest.files.end();) {
-    auto below = manifest.files.lower_bound(file->first + '/');
-    if (below == manifest.files.end() || !below->first.starts_with(file->first + '/')) {
+    const std::string directory = file->first + '/';
+    auto below = manifest.files.lower_bound(directory);
+    if (below == manifest.files.end() || !below->first.starts_with(directory)) {
       ++file;
       continue;
     }
+    if (published.empty())
+      for (auto& each : files) published.emplace(each.path, &each.published);
     manifest.refused.push_back(
-        {file->first, "a file has the name of a directory", std::move(published.find(file->first)->second)});
+        {file->first, "a file has the name of a directory", std::move(*published.find(file->first)->second)});
     file = manifest.files.erase(file);
   }
   return manifest;

@@ -102,6 +102,18 @@ Probe::Answer Probe::found() {
   return {text[0] == kDead ? State::dead : State::answers, text.substr(1)};
 }
 
+Probe::Answer look_at(std::string path, const std::vector<MountEntry>& mounted) {
+  constexpr std::array<std::string_view, 6> over_the_network = {"nfs", "cifs", "smb", "9p", "ceph", "afs"};
+  const bool may_hang = std::any_of(mounted.begin(), mounted.end(), [&](const MountEntry& each) {
+    const std::string_view type = each.type;
+    return type == "fuse" || type == "fuseblk" || type.starts_with("fuse.") ||
+           std::any_of(over_the_network.begin(), over_the_network.end(),
+                       [&](std::string_view one) { return type.starts_with(one); });
+  });
+  if (may_hang) return look_at(std::move(path));
+  return {Probe::State::answers, real_path_of(path)};
+}
+
 tl::unexpected<Error> silence_of(const std::string& path) {
   return fail(ErrorCode::timed_out, path + " does not answer: the process of a mount at or above it hangs",
               "kill that process, or detach the mount with fusermount3 -u -z DIR (findmnt -t fuse lists mounts)");

@@ -8,10 +8,12 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "runtime/mount_table.h"
 
 namespace playfs::runtime {
 
@@ -54,6 +56,8 @@ class Probe {
 }
 
 [[nodiscard]] inline Probe::Answer look_at(std::string path) { return Probe(std::move(path)).found(); }
+/// Likewise, but without a child process if nothing is mounted that can hang.
+[[nodiscard]] Probe::Answer look_at(std::string path, const std::vector<MountEntry>& mounted);
 
 /// The error for a path that is `silent`.
 [[nodiscard]] tl::unexpected<Error> silence_of(const std::string& path);

@@ -61,12 +61,41 @@ Stage::Stage(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Stage::~Stage() = default;
 const std::optional<Error>& Stage::found_lost() const { return state_->found_lost; }
 
-Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& clock, RevisionTreePtr base) {
+struct Stage::Found::Parts {
+  HeldLock lock;
+  std::unique_ptr<Rows> rows;  // ends before the lock
+};
+
+Stage::Found::Found() = default;
+Stage::Found::Found(Found&& other) noexcept = default;
+Stage::Found& Stage::Found::operator=(Found&& other) noexcept = default;
+Stage::Found::~Found() = default;
+
+Result<Stage::Found> Stage::look(const std::string& directory) {
+  if (auto there = Rows::check_database(directory); !there)
+    return fail(there.error().while_doing("the staged changes in " + directory));
+  Found found;
+  if (access((directory + Rows::kDatabase).c_str(), F_OK) != 0) return found;
+  found.parts_ = std::make_unique<Found::Parts>();
+  PLAYFS_TRY(found.parts_->lock, take_lock(directory));
+  PLAYFS_TRY(found.parts_->rows, open_rows(directory));
+  PLAYFS_TRY(auto recorded, found.parts_->rows->stored().value("base"));
+  if (recorded) found.base_ = RevisionId(std::move(*recorded));
+  return found;
+}
+
+Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& clock, RevisionTreePtr base,
+                                           std::optional<Found> found) {
   auto state = std::make_unique<State>(std::move(options), clock);
   const std::string& directory = state->options.directory;
   PLAYFS_CHECK(make_private_directory(directory));
-  PLAYFS_TRY(state->lock, take_lock(directory));
-  PLAYFS_TRY(state->rows, open_rows(directory));
+  if (found && found->parts_) {
+    state->lock = std::move(found->parts_->lock);
+    state->rows = std::move(found->parts_->rows);
+  } else {
+    PLAYFS_TRY(state->lock, take_lock(directory));
+    PLAYFS_TRY(state->rows, open_rows(directory));
+  }
   PLAYFS_TRY(state->spool, Spool::open(directory + "/spool", state->options.descriptors));
   state->snapshots.abandon();
   state->begin_housekeeping();
@@ -107,14 +136,8 @@ Status Stage::remove(std::unique_ptr<Stage> stage) {
 }
 
 Result<std::optional<RevisionId>> Stage::recorded_base(const std::string& directory) {
-  if (auto there = Rows::check_database(directory); !there)
-    return fail(there.error().while_doing("the staged changes in " + directory));
-  if (access((directory + Rows::kDatabase).c_str(), F_OK) != 0) return std::optional<RevisionId>();
-  PLAYFS_TRY(const HeldLock lock, take_lock(directory));
-  PLAYFS_TRY(auto rows, open_rows(directory));
-  PLAYFS_TRY(auto recorded, rows->stored().value("base"));
-  if (!recorded) return std::optional<RevisionId>();
-  return std::optional<RevisionId>(RevisionId(std::move(*recorded)));
+  PLAYFS_TRY(const Found found, look(directory));
+  return found.base();
 }
 
 Stage::State::State(StageOptions given, const Clock& clock)

@@ -208,9 +208,29 @@ struct StageOptions {
 
 class Stage {
  public:
+  /// A stage's directory whose base is known, and which nobody else can open until this ends: what Stage::open would do
+  /// again.
+  class Found {
+   public:
+    Found(Found&& other) noexcept;
+    Found& operator=(Found&& other) noexcept;
+    ~Found();
+    /// nullopt: there is no stage yet.
+    [[nodiscard]] const std::optional<RevisionId>& base() const { return base_; }
+
+   private:
+    friend class Stage;
+    struct Parts;
+    Found();
+    std::optional<RevisionId> base_;
+    std::unique_ptr<Parts> parts_;  ///< null: nothing is there to be held
+  };
+  /// Fails with `busy` if another process has the stage open.
+  static Result<Found> look(const std::string& directory);
   /// `base` is the tree of recorded_base(), or of head for a new stage (nullptr: a project without a revision); others
-  /// are `invalid_argument`. Fails with `busy` if another process has the stage open.
-  static Result<std::unique_ptr<Stage>> open(StageOptions options, const Clock& clock, RevisionTreePtr base);
+  /// are `invalid_argument`. Fails with `busy` if another process has the stage open. `found`: of that directory.
+  static Result<std::unique_ptr<Stage>> open(StageOptions options, const Clock& clock, RevisionTreePtr base,
+                                             std::optional<Found> found = {});
   /// Ends `stage` and removes its directory with all that is staged; another process may begin a new one there.
   /// REQUIRES: nothing else uses it.
   static Status remove(std::unique_ptr<Stage> stage);

@@ -51,12 +51,13 @@ Status read_continuation(Manifest& manifest, std::string_view text) {
     auto json = parse_json(line);
     JsonObject* object = json ? json->object() : nullptr;
     if (!object || object->size() != 1) return refuse("a line is not a file");
-    const auto& [path, entry] = *object->begin();
+    const std::string& path = object->begin()->name;
+    Json& entry = *object->find(path);
     if (!seen.insert(path).second) return refuse("it repeats a path");
     if (manifest.files.contains(path) || path == kContinuationPath) continue;
     std::string why;
-    if (auto decoded = decode_file_entry(entry, &why)) all.push_back({path, *std::move(decoded), entry});
-    else unreadable.push_back({path, std::move(why), entry});
+    if (auto decoded = decode_file_entry(entry, &why)) all.push_back({path, *std::move(decoded), std::move(entry)});
+    else unreadable.push_back({path, std::move(why), std::move(entry)});
   }
   for (auto& [path, entry] : manifest.files) {
     Json published = encode_file_entry(entry);

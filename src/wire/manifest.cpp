@@ -67,33 +67,32 @@ Written write_chunks(const FileEntry& entry) {
 
 struct Field {
   std::string_view name;
-  Written written;
+  Written (*written)(const FileEntry&);
   bool (*still_means)(const Json&, const FileEntry&);
 };
 
-/// The entry's known fields as playfs writes them, in order.
-std::array<Field, 6> fields_of(const FileEntry& entry) {
-  auto text = [](const std::string& value) { return value.empty() ? Written() : Written(value); };
-  return {{
-      {"h", text(entry.hash_claim), [](const Json& j, const FileEntry& e) { return read_hash(&j) == e.hash_claim; }},
-      {"s", entry.size_claim ? Written(*entry.size_claim) : Written(),
-       [](const Json& j, const FileEntry& e) { return read_size(&j) == e.size_claim; }},
-      {"m", write_mode(entry.mode), [](const Json& j, const FileEntry& e) { return read_mode(&j) == e.mode; }},
-      {"e", entry.encoding == ContentEncoding::base64 ? Written("base64") : Written(),
-       [](const Json& j, const FileEntry& e) { return read_encoding(&j) == e.encoding; }},
-      {"inline", entry.inline_text ? Written(*entry.inline_text) : Written(),
-       // Empty text beside chunks is meaningless, and null always is.
-       [](const Json& j, const FileEntry& e) {
-         if (e.inline_text) return j.string() && *j.string() == *e.inline_text;
-         return j.is_null() || (j.string() && j.string()->empty() && !e.chunks.empty());
-       }},
-      {"c", write_chunks(entry),
-       [](const Json& j, const FileEntry& e) {
-         auto chunks = read_chunks(&j);
-         return e.inline_text ? j.is_null() || (chunks && chunks->empty()) : chunks == e.chunks;
-       }},
-  }};
-}
+/// An entry's known fields as playfs writes them, in order.
+constexpr std::array<Field, 6> kFields = {{
+    {"h", [](const FileEntry& e) { return e.hash_claim.empty() ? Written() : Written(e.hash_claim); },
+     [](const Json& j, const FileEntry& e) { return read_hash(&j) == e.hash_claim; }},
+    {"s", [](const FileEntry& e) { return e.size_claim ? Written(*e.size_claim) : Written(); },
+     [](const Json& j, const FileEntry& e) { return read_size(&j) == e.size_claim; }},
+    {"m", [](const FileEntry& e) { return write_mode(e.mode); },
+     [](const Json& j, const FileEntry& e) { return read_mode(&j) == e.mode; }},
+    {"e", [](const FileEntry& e) { return e.encoding == ContentEncoding::base64 ? Written("base64") : Written(); },
+     [](const Json& j, const FileEntry& e) { return read_encoding(&j) == e.encoding; }},
+    {"inline", [](const FileEntry& e) { return e.inline_text ? Written(*e.inline_text) : Written(); },
+     // Empty text beside chunks is meaningless, and null always is.
+     [](const Json& j, const FileEntry& e) {
+       if (e.inline_text) return j.string() && *j.string() == *e.inline_text;
+       return j.is_null() || (j.string() && j.string()->empty() && !e.chunks.empty());
+     }},
+    {"c", [](const FileEntry& e) { return write_chunks(e); },
+     [](const Json& j, const FileEntry& e) {
+       auto chunks = read_chunks(&j);
+       return e.inline_text ? j.is_null() || (chunks && chunks->empty()) : chunks == e.chunks;
+     }},
+}};
 
 bool is_transaction_id(const Json& json) {
   auto* text = json.string();
@@ -131,24 +130,23 @@ std::optional<FileEntry> decode_file_entry(const Json& json, std::string* why) {
   if (!is_absent(text) && chunks->empty()) entry.inline_text = *text->string();
   else entry.chunks = *std::move(chunks);
 
-  auto own = fields_of(entry);
   for (const auto& member : *object) {
-    auto field = std::find_if(own.begin(), own.end(), [&](const Field& f) { return f.name == member.name; });
-    if (field == own.end() || field->written != member.value) entry.extra.append(member.name, member.value);
+    auto field = std::find_if(kFields.begin(), kFields.end(), [&](const Field& f) { return f.name == member.name; });
+    if (field == kFields.end() || field->written(entry) != member.value) entry.extra.append(member.name, member.value);
   }
   return entry;
 }
 
 Json encode_file_entry(const FileEntry& entry) {
   JsonObject object;
-  auto own = fields_of(entry);
-  for (const Field& field : own) {
+  for (const Field& field : kFields) {
     const Json* spelling = entry.extra.find(field.name);
     if (spelling && field.still_means(*spelling, entry)) object.append(std::string(field.name), *spelling);
-    else if (field.written) object.append(std::string(field.name), *field.written);
+    else if (auto written = field.written(entry)) object.append(std::string(field.name), *std::move(written));
   }
   for (const auto& member : entry.extra) {
-    bool is_own = std::any_of(own.begin(), own.end(), [&](const Field& field) { return field.name == member.name; });
+    bool is_own =
+        std::any_of(kFields.begin(), kFields.end(), [&](const Field& field) { return field.name == member.name; });
     if (!is_own) object.append(member.name, member.value);
   }
   return object;

@@ -39,7 +39,7 @@ WorkTree::~WorkTree() {
 }
 
 Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& project, const std::string& directory,
-                                                 RevisionTreePtr base) {
+                                                 RevisionTreePtr base, std::optional<stage::Stage::Found> found) {
   const FileSystemOptions& options = mount.options();
   stage::StageOptions stage_options;
   stage_options.directory = directory;
@@ -55,7 +55,7 @@ Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& 
   const bool is_lone = !options.follows_head;
   stage_options.instructions =
       is_lone && options.instructions == Instructions::hide ? Instructions::hide_others : options.instructions;
-  PLAYFS_TRY(auto stage, stage::Stage::open(stage_options, mount.clock(), base));
+  PLAYFS_TRY(auto stage, stage::Stage::open(stage_options, mount.clock(), base, std::move(found)));
   if (const auto& lost = stage->found_lost())
     mount.site().events().error("projects/" + project.text() + "/work", *lost);
   std::shared_ptr<WorkTree> tree(new WorkTree(mount, project, directory, std::move(stage)));

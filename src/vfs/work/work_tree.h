@@ -26,9 +26,9 @@ class WorkNode;
 
 class WorkTree : public std::enable_shared_from_this<WorkTree> {
  public:
-  /// Does a little local I/O. `directory` must be the project's own.
+  /// Does a little local I/O. `directory` must be the project's own; `found` is of it.
   static Result<std::shared_ptr<WorkTree>> open(Mount& mount, const ProjectId& project, const std::string& directory,
-                                                RevisionTreePtr base);
+                                                RevisionTreePtr base, std::optional<stage::Stage::Found> found);
   /// Whether an earlier process left an unfinished publication in `directory`.
   static Result<bool> has_unfinished(const std::string& directory);
   ~WorkTree();

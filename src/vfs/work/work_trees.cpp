@@ -28,9 +28,10 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
 
   void begin() {
     on_executor([](Opening& self) {
-      auto recorded = stage::Stage::recorded_base(self.directory_);
-      if (!recorded) return self.end(fail(std::move(recorded).error()));
-      if (*recorded) return self.fetch_base(**recorded);
+      auto found = stage::Stage::look(self.directory_);
+      if (!found) return self.end(fail(std::move(found).error()));
+      self.found_ = std::move(*found);
+      if (const auto& recorded = self.found_->base()) return self.fetch_base(*recorded);
       self.ask_head();
     });
   }
@@ -67,7 +68,8 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
   }
 
   void open(RevisionTreePtr base) {
-    auto tree = WorkTree::open(owner_.mount_, project_, directory_, std::move(base));
+    auto tree = WorkTree::open(owner_.mount_, project_, directory_, std::move(base), std::move(found_));
+    found_.reset();
     if (!tree) return end(fail(std::move(tree).error()));
     tree_ = std::move(*tree);
     // Show from the start what was published since the tree was last open, if it is available here.
@@ -78,7 +80,10 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
     end(tree_);
   }
 
-  void end(Result<std::shared_ptr<WorkTree>> result) { owner_.opened(project_, std::move(result)); }
+  void end(Result<std::shared_ptr<WorkTree>> result) {
+    found_.reset();  // whoever waits may try again at once
+    owner_.opened(project_, std::move(result));
+  }
 
   template <class Step>
   void on_executor(Step step) {
@@ -91,6 +96,7 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
   const ProjectId project_;
   const std::string directory_;
   Gate::Ticket ticket_;  // held until the tree is released: after that nothing of the mount may be touched
+  std::optional<stage::Stage::Found> found_;
   std::shared_ptr<WorkTree> tree_;
 };
 
