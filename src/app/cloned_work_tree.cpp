@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/private_place.h"
 #include "base/shell.h"
+#include "clone/git_guard.h"
 #include "wire/json.h"
 
 namespace playfs::app {
@@ -67,6 +68,8 @@ Result<std::unique_ptr<ClonedWorkTree>> ClonedWorkTree::open(CommandContext& con
 Status ClonedWorkTree::begin() {
   const std::string folder = place().work + "/" + kMarkFolder;
   PLAYFS_CHECK(make_private_directory_below(folder, folder + kCloneState));
+  PLAYFS_CHECK(clone::guard_from_git(folder));
+  if (!has_whole_clone_mark(place().work)) PLAYFS_CHECK(write_clone_mark(place().work, *place().clone));
   vfs::FileSystemOptions options = options_of(context_, place());
   options.may_go_on = [this](const auto& waiting) { return may_go_on(waiting); };
   tree_ = std::make_unique<vfs::LoneWorkTree>(stack_->site(), stack_->clock(), stack_->executor(), stack_->random(),
@@ -180,6 +183,11 @@ Result<std::unique_ptr<ReadableTree>> ClonedWorkTree::tree(const std::string& re
 
 Result<vfs::WorkStatus> ClonedWorkTree::status() {
   return await<vfs::WorkStatus>([&](auto done) { tree_->work_status(std::move(done)); });
+}
+
+std::optional<Error> ClonedWorkTree::why_it_waits() {
+  const auto status = project_status();
+  return status && status->progress ? status->progress->last_error : std::nullopt;
 }
 
 Result<publish::CommitResult> ClonedWorkTree::commit(const publish::CommitRequest& asked,

@@ -43,6 +43,7 @@ class ClonedWorkTree final : public WorkTreeAccess {
   [[nodiscard]] Result<std::unique_ptr<ReadableTree>> tree(const std::string& revision) override;
 
   [[nodiscard]] Result<vfs::WorkStatus> status() override;
+  [[nodiscard]] std::optional<Error> why_it_waits() override;
   [[nodiscard]] Result<publish::CommitResult> commit(const publish::CommitRequest& asked,
                                                      const std::function<bool()>& interrupted) override;
   [[nodiscard]] JsonObject details(const publish::CommitResult& result) override;

@@ -8,6 +8,7 @@
 
 #include "app/json_fields.h"
 #include "base/fd.h"
+#include "base/private_place.h"
 #include "base/shell.h"
 #include "wire/json.h"
 
@@ -17,6 +18,8 @@ namespace {
 
 constexpr const char* kMarkFile = "tree.json";
 constexpr const char* kCloneFile = "clone.json";
+/// Below the mark's folder: has the mark of a clone again, since `git clean -X` removes the first (clone/git_guard.h).
+constexpr const char* kKeptFolder = "state";
 /// Earlier versions take every mark of version 1 for one of a whole tree.
 constexpr std::uint64_t kVersion = 2, kVersionOfWhole = 1;
 constexpr const char* kUnfinished = "unfinished";
@@ -70,12 +73,17 @@ Result<std::optional<TreeOrigin>> parsed(Result<std::optional<std::string>> text
 
 Result<std::optional<TreeOrigin>> read_in(const std::string& directory, const char* file) {
   const std::string folder = directory + "/" + kMarkFolder;
-  UniqueFd within(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  UniqueFd within(open(folder.c_str(), flags));
   if (!within) {
     if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EACCES) return std::optional<TreeOrigin>();
     return fail(error_from_errno(errno, "open " + folder));
   }
-  return parsed(own_file(within.get(), file), folder + "/" + file);
+  auto mark = parsed(own_file(within.get(), file), folder + "/" + file);
+  if (!mark || *mark || std::string_view(file) != kCloneFile) return mark;
+  const UniqueFd kept(openat(within.get(), kKeptFolder, flags));
+  if (!kept) return mark;
+  return parsed(own_file(kept.get(), file), folder + "/" + kKeptFolder + "/" + file);
 }
 
 /// Fails unless nothing is at `path`, where a mark that counts was not found.
@@ -129,7 +137,16 @@ Status write_mark(const std::string& directory, const TreeOrigin& origin) {
 }
 
 Status write_clone_mark(const std::string& directory, const TreeOrigin& origin) {
-  return write_origin(directory + "/" + kMarkFolder + "/" + kCloneFile, origin);
+  const std::string folder = directory + "/" + kMarkFolder, kept = folder + "/" + kKeptFolder;
+  PLAYFS_CHECK(write_origin(folder + "/" + kCloneFile, origin));
+  PLAYFS_CHECK(make_private_directory_below(folder, kept));
+  return write_origin(kept + "/" + kCloneFile, origin);
+}
+
+bool has_whole_clone_mark(const std::string& directory) {
+  const std::string folder = directory + "/" + kMarkFolder + "/";
+  return access((folder + kCloneFile).c_str(), F_OK) == 0 &&
+         access((folder + kKeptFolder + "/" + kCloneFile).c_str(), F_OK) == 0;
 }
 
 Result<std::optional<TreeOrigin>> read_origin(const std::string& path) {

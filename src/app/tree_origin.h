@@ -46,6 +46,8 @@ Result<std::optional<TreeOrigin>> read_mark(const std::string& directory);
 /// The mark of a clone, `.playfs/clone.json`: `directory` is its root. `revision` is the one that it was made from.
 Result<std::optional<TreeOrigin>> read_clone_mark(const std::string& directory);
 Status write_clone_mark(const std::string& directory, const TreeOrigin& origin);
+/// Whether nothing of it was removed.
+bool has_whole_clone_mark(const std::string& directory);
 /// The root of the clone that holds the absolute path; an unreadable mark is an error.
 struct CloneFound {
   std::string root;

@@ -115,7 +115,8 @@ Result<std::vector<std::string>> PlainDirectory::lost_and_found() const {
   PLAYFS_TRY(auto opened, directory(kKeptIn));
   if (!opened) return found;
   PLAYFS_TRY(const auto kept, names(opened->get(), kKeptIn));
-  for (const Name& name : kept) found.push_back(std::string(kKeptIn) + "/" + name.text);
+  for (const Name& name : kept)
+    if (name.text != ".git") found.push_back(std::string(kKeptIn) + "/" + name.text);  // git_guard.h
   return found;
 }
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+import unittest
 
 import fixture
 import projects
@@ -144,6 +145,30 @@ class Everyday(Clones):
         self.assertEqual([each['path'] for each in plan['plan']['paths']], ['rose'])
         self.assertEqual(self.api.all('revisions'), [])
         self.assertEqual(self.staged(), {'rose': 'added'})
+
+    @unittest.skipUnless(shutil.which('git'), 'needs git')
+    def test_a_git_repository_around_it_neither_adds_nor_removes_its_state(self):
+        def git(*words):
+            return self.command('git', '-c', 'user.name=a', '-c', 'user.email=a@b', *words, cwd=self.work).stdout
+
+        git('init', '-q', '.')
+        (self.work / 'rose').write_text('rosa\n')
+        (self.work / 'lily').write_text('lilium\n')
+        self.commit('Plant')
+        (self.work / 'rose').write_text('rosa canina\n')
+        (self.work / 'lily').unlink()
+        self.assertEqual(self.staged(), {'rose': 'modified', 'lily': 'deleted'})
+        (self.work / 'tulip').write_text('tulipa\n')  # not taken in yet
+        self.assertEqual(git('status', '--short'), '?? rose\n?? tulip\n')
+        git('add', '-A')
+        git('commit', '-q', '-m', 'All')
+        for options in ('-fdX', '-fdx'):
+            git('clean', '-q', options)
+            self.assertEqual(self.staged(), {'rose': 'modified', 'lily': 'deleted', 'tulip': 'added'}, options)
+            self.assertEqual(git('status', '--short'), '')
+        self.commit('Change')
+        self.assertEqual(set(self.files()), {'rose', 'tulip'})
+        self.assertEqual(self.json('status')['lost_and_found'], [])
 
     def test_ignored_files_stay_here_unread(self):
         (self.work / '.gitignore').write_text('*.o\nbuild/\n')

@@ -136,7 +136,7 @@ class Halves(Clones):
         calls = trace.read_text().splitlines()
         first = next(i for i, line in enumerate(calls) if 'renameat2' in line and '"rose"' in line)
         synced = [line for line in calls[:first] if 'fdatasync(' in line]
-        for name in ('.playfs/index.db-wal', '/operations.'):
+        for name in ('.playfs/state/index.db-wal', '/operations.'):
             self.assertTrue(any(name in line for line in synced), (name, calls))
         self.assertTrue(any('syncfs(' in line for line in calls[first:]), calls)
 

@@ -107,8 +107,6 @@ Json tell_of_instructions(Output& out, const JsonObject& status, const char* mem
 Status write_state(const MountedPlace& place) {
   const std::string folder = place.work + "/" + kMarkFolder;
   PLAYFS_CHECK(make_private_directory(folder));
-  // Keeps a git repository around the clone from adding this folder, which contains unpublished drafts.
-  PLAYFS_CHECK(write_file_atomically(folder + "/.gitignore", "*\n"));
   return write_clone_mark(place.work, *place.clone);
 }
 
