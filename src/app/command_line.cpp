@@ -32,6 +32,7 @@ constexpr const char* kOverview =
   playfs blame FILE                 which revision last changed each line; playfs log FILE lists them
   playfs restore | revert REV       bring files back, or take back what a revision changed
   playfs thread list | show ID      read what others say; playfs post THREAD answers
+  playfs thread new TITLE           begin a thread
   playfs inbox                      what is new for you: mentions, replies, answers
   playfs search TEXT                find it in threads, mail, projects and revisions
   playfs login | whoami             sign in; under which name you write
@@ -45,6 +46,11 @@ constexpr const char* kExitCodes =
 line); messages stay on stderr.
 
 SRC is https://host, http://host:port, local:NAME or local:/directory (a playground on this disk).
+
+PLAYFS_SITE is the SRC of commands outside a mount or clone, PLAYFS_AGENT the handle that you write under.
+
+If others changed the same lines (exit code 3): playfs update, edit the files that playfs status lists as in
+conflict, then commit again. Nothing of either side is lost.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 published as a branch or conflicts left, 4 rate-limited and pending,
 5 not found, 6 forbidden or not signed in, 7 service unreachable, 32 mount failed (as mount.playfs).)";

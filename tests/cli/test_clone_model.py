@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Two clones and a mount of one project, used in turn by a random model: what is published equals a plain directory that
-got the same edits, also where they were discarded and restored in between. Commands are killed at random instants.
+"""Two clones and a mount of one project, used in turn by a random model, and at times both clones at once: what is
+published equals a plain directory that got the same edits, also where they were discarded and restored in between.
+Commands are killed at random instants.
 
 PLAYFS_SEED repeats a run, PLAYFS_STEPS sets its length. Without FUSE a third clone takes the mount's place.
 """
@@ -15,6 +16,9 @@ import subprocess
 import fixture
 
 STEPS = int(os.environ.get('PLAYFS_STEPS', '120'))
+fixture.TEST_LIMIT = max(fixture.TEST_LIMIT, 2 * STEPS)
+# Of two that publish at once, one that was killed may have to make sure for two minutes that nothing of it arrives late.
+fixture.COMMAND_LIMIT = max(fixture.COMMAND_LIMIT, 200)
 NAMES = ['a', 'b', 'dir', 'other', 'x.c', 'README', 'ü', 'with space']
 
 
@@ -139,6 +143,9 @@ class Turns(fixture.Fixture):
         wanted.mkdir()
         done = 0
         while done < STEPS:
+            if rng.random() < 0.2:
+                done += self.both_at_once(rng, places, wanted, (seed, done))
+                continue
             who = rng.choice(sorted(places))
             place = places[who]
             in_clone = (place / '.playfs/clone.json').exists()
@@ -176,9 +183,54 @@ class Turns(fixture.Fixture):
                 self.compare(wanted, out, (seed, done, who, 'published'))
                 shutil.rmtree(out)
 
+    def both_at_once(self, rng, places, wanted, where):
+        """Both clones are edited, each in a folder of its own, and publish at the same moment. Returns the steps."""
+        both = [who for who, place in sorted(places.items()) if (place / '.playfs/clone.json').exists()][:2]
+        steps = 0
+        for who in both:
+            self.playfs('update', cwd=places[who], who=who)
+            self.compare(wanted, places[who], (*where, who, 'updated, for both'))
+        for who in both:
+            own = f'only-{who}'
+            for each in places[who], wanted:
+                remove_empty_folders(each)
+                (each / own).mkdir(exist_ok=True)
+            tree = Tree(rng, places[who] / own, wanted / own)
+            for _ in range(rng.randrange(1, 6)):
+                tree.step()
+                steps += 1
+        running = [(who, subprocess.Popen([self.playfs_path, 'commit', '-m', f'by {who}'], cwd=places[who],
+                                          env=self.environment(who), stdout=subprocess.DEVNULL,
+                                          stderr=subprocess.PIPE, text=True)) for who in both]
+        killed = rng.choice([None, None, *both])
+        for who, process in running:
+            if who == killed:
+                self.end(process, rng.random() * 0.2)
+            why = process.communicate(timeout=fixture.COMMAND_LIMIT)[1]
+            self.assertIn(process.returncode, (0, -signal.SIGKILL) if who == killed else (0,), (*where, who, why))
+            self.tell_waits(who, why)
+        if killed:
+            self.tell_waits(killed, self.playfs('commit', '-m', f'by {killed}, again', cwd=places[killed], who=killed).stderr)
+        for who in both:
+            self.playfs('update', cwd=places[who], who=who)
+            status = json.loads(self.playfs('status', '--json', cwd=places[who], who=who).stdout)
+            self.assertEqual((status['staged'], status['conflicts']), ([], []), (*where, who))
+            self.compare(wanted, places[who], (*where, who, 'both at once'))
+        return steps
+
+    @staticmethod
+    def tell_waits(who, said):
+        for line in said.splitlines():
+            if line.startswith('Waiting: '):
+                print(who, line)
+
     def kill(self, words, place, who, after):
         process = subprocess.Popen([self.playfs_path, *words], cwd=place, env=self.environment(who),
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.end(process, after)
+
+    @staticmethod
+    def end(process, after):
         try:
             process.wait(after)
         except subprocess.TimeoutExpired:
