@@ -146,7 +146,7 @@ class Strangers(Handed):
         self.assertEqual(self.run_in('status', at=self.got, check=False).returncode, FAILED)
         (self.got / '.playfs/state').unlink()
         (self.got / '.playfs/state').mkdir(mode=0o700)
-        of_project, = (self.home / 'state').iterdir()
+        of_project, = (each for each in (self.home / 'state').iterdir() if each.is_dir() and each.name != '.git')
         (self.got / '.playfs/state' / of_project.name).symlink_to(of_project)
         self.assertEqual(self.run_in('status', at=self.got, check=False).returncode, FAILED)
         self.assertEqual(self.published(), ['Plant'])
