@@ -7,8 +7,9 @@
 #include <memory>
 #include <string>
 
+#include <curl/curl.h>
+
 #include "base/clock.h"
-#include "net/curl_functions.h"
 #include "net/curl_transport.h"
 
 namespace playfs::net {

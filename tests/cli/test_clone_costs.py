@@ -61,11 +61,6 @@ class Status(fixture.Fixture):
         opened = [line for name, line in calls if name == 'openat' and '/stage.db-wal"' in line and 'O_CREAT' in line]
         self.assertEqual(len(opened), 1, 'by SQLite, once')
 
-    def test_it_loads_no_library_that_it_does_not_use(self):
-        opened = ' '.join(line for name, line in self.calls(self.clone('lean', FILES, FOLDERS)) if name == 'openat')
-        for library in ('libcurl', 'libpq', 'libgit2', 'libgmime'):
-            self.assertNotIn(library, opened)
-
     def test_what_was_changed_is_all_that_is_read(self):
         place = self.clone('edited', FILES, FOLDERS)
         (place / 'd1/f1').write_text('changed\n')
