@@ -19,12 +19,11 @@ namespace playfs::app {
 
 namespace {
 
-constexpr const char* kCloneState = "/state";  // below the mark's folder
 constexpr std::chrono::milliseconds kLookForInterrupt{100};
 
 vfs::FileSystemOptions options_of(const CommandContext& context, const MountedPlace& place) {
   vfs::FileSystemOptions options;
-  options.state_directory = place.work + "/" + kMarkFolder + kCloneState;
+  options.state_directory = place.work + "/" + kMarkFolder + "/" + clone::kGuardedFolder;
   options.mount_source = place.source;
   options.version = PLAYFS_VERSION;
   options.agent = author_at(context, place.source).handle;
@@ -67,7 +66,7 @@ Result<std::unique_ptr<ClonedWorkTree>> ClonedWorkTree::open(CommandContext& con
 
 Status ClonedWorkTree::begin() {
   const std::string folder = place().work + "/" + kMarkFolder;
-  PLAYFS_CHECK(make_private_directory_below(folder, folder + kCloneState));
+  PLAYFS_CHECK(make_private_directory_below(folder, folder + "/" + clone::kGuardedFolder));
   PLAYFS_CHECK(clone::guard_from_git(folder));
   if (!has_whole_clone_mark(place().work)) PLAYFS_CHECK(write_clone_mark(place().work, *place().clone));
   vfs::FileSystemOptions options = options_of(context_, place());

@@ -58,7 +58,7 @@ Result<OpenStack> CommandContext::open_client_stack(Marks marks) const {
 }
 
 Result<OpenStack> CommandContext::open_to_look(Marks marks) const {
-  /// Twice the time that a connection may take.
+  // Twice the time that a connection may take.
   constexpr std::chrono::seconds longest_look{20};
   PLAYFS_TRY(auto stack, open_client_stack(marks));
   stack->client().set_longest_read(longest_look);

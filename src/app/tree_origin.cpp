@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/private_place.h"
 #include "base/shell.h"
+#include "clone/git_guard.h"
 #include "wire/json.h"
 
 namespace playfs::app {
@@ -18,8 +19,8 @@ namespace {
 
 constexpr const char* kMarkFile = "tree.json";
 constexpr const char* kCloneFile = "clone.json";
-/// Below the mark's folder: has the mark of a clone again, since `git clean -X` removes the first (clone/git_guard.h).
-constexpr const char* kKeptFolder = "state";
+/// Below the mark's folder: has the mark of a clone again, since `git clean -X` removes the first.
+constexpr const char* kKeptFolder = clone::kGuardedFolder;
 /// Earlier versions take every mark of version 1 for one of a whole tree.
 constexpr std::uint64_t kVersion = 2, kVersionOfWhole = 1;
 constexpr const char* kUnfinished = "unfinished";

@@ -9,6 +9,7 @@
 
 #include "base/await.h"
 #include "base/text.h"
+#include "clone/git_guard.h"
 #include "clone/take_in.h"
 
 namespace playfs::clone {
@@ -17,17 +18,17 @@ namespace {
 
 // Below the state folder.
 constexpr const char* kLockFile = "/lock";
-constexpr const char* kIndexFile = "/state/index.db";
 constexpr const char* kEarlierIndexFile = "/index.db";
 constexpr std::size_t kLongestHolder = 256;
 /// How often to take in what is changed while the stage's content is brought out.
 constexpr int kMostRounds = 5;
 
 std::string state_of(const std::string& directory) { return directory + "/" + kStateFolder; }
+std::string index_in(const std::string& folder) { return folder + "/" + kGuardedFolder + "/index.db"; }
 
 /// Earlier versions had the index where `git clean -X` removes it.
 Status move_earlier_index(const std::string& folder) {
-  const std::string from = folder + kEarlierIndexFile, to = folder + kIndexFile;
+  const std::string from = folder + kEarlierIndexFile, to = index_in(folder);
   if (access(from.c_str(), F_OK) != 0) return {};
   for (const char* part : {"-wal", ""})
     if (std::rename((from + part).c_str(), (to + part).c_str()) != 0 && errno != ENOENT)
@@ -56,7 +57,7 @@ Result<Lock> Lock::take(const std::string& directory, const std::string& who,
 Result<std::unique_ptr<Clone>> Clone::open(const std::string& directory, content::Site& site, vfs::LoneWorkTree& tree) {
   PLAYFS_TRY(PlainDirectory opened, PlainDirectory::open(directory));
   PLAYFS_CHECK(move_earlier_index(state_of(directory)));
-  PLAYFS_TRY(Index index, Index::open(state_of(directory) + kIndexFile));
+  PLAYFS_TRY(Index index, Index::open(index_in(state_of(directory))));
   index.belongs_to(tree.stage_identity());
   return std::unique_ptr<Clone>(new Clone(std::move(opened), std::move(index), site, tree));
 }

@@ -33,7 +33,7 @@ Status guard_from_git(const std::string& folder) {
   if (access(rules.c_str(), F_OK) != 0) PLAYFS_CHECK(write_file_atomically(rules, "*\n"));
   const UniqueFd opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!opened) return fail(error_from_errno(errno, "open " + folder));
-  for (const char* each : {"state", "lost+found"}) PLAYFS_CHECK(mark_as_repository(opened.get(), each));
+  for (const char* each : {kGuardedFolder, "lost+found"}) PLAYFS_CHECK(mark_as_repository(opened.get(), each));
   return {};
 }
 

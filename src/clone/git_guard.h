@@ -10,6 +10,9 @@
 
 namespace playfs::clone {
 
+/// Below a clone's state folder: what is staged and queued, the index, and a second copy of the mark.
+inline constexpr const char* kGuardedFolder = "state";
+
 /// Makes what is missing of it. `folder` is a clone's state folder.
 Status guard_from_git(const std::string& folder);
 
