@@ -21,9 +21,19 @@ class LongLived(fixture.Fixture):
         """Mounts by a command run through `before`; returns the directory and the pid of its daemon."""
         top = self.home / 'mnt'
         top.mkdir(exist_ok=True)
-        self.addCleanup(lambda: os.path.ismount(top) and self.command('fusermount3', '-u', '-z', top))
+        self.addCleanup(lambda: os.path.ismount(top) and self.unmount(top))
         self.command(*before, self.playfs_path, 'mount', 'local:default', top)
-        return top, json.loads((top / '.playfs/status.json').read_text())['pid']
+        return top, self.daemon_of(top)
+
+    def daemon_of(self, top):
+        return json.loads((top / '.playfs/status.json').read_text())['pid']
+
+    def unmount(self, top):
+        """Returns once the daemon has ended: until then it removes files of its own."""
+        daemon = os.pidfd_open(self.daemon_of(top))
+        self.addCleanup(os.close, daemon)
+        self.command('fusermount3', '-u', top)
+        self.assertTrue(select.select([daemon], [], [], fixture.COMMAND_LIMIT)[0], 'the daemon has ended')
 
     def assert_streams_of_a_daemon(self, pid):
         log = str(self.home / 'ann/state/playfs/log/mount.log')
@@ -49,7 +59,7 @@ class LongLived(fixture.Fixture):
         top, pid = self.mount_in_background(*WITH_A_PIPE)  # returns once all have closed the pipe
         self.assert_streams_of_a_daemon(pid)
         self.assert_given_up(pid, no_new_privileges=False)
-        self.command('fusermount3', '-u', top)
+        self.unmount(top)
 
         lock = self.home / 'lock'
         self.mount_in_background('flock', lock)
