@@ -85,8 +85,7 @@ class Pager:
         """(id, time) of each record after that time, newest first."""
         connection, met, cursor = next(self.connections), [], ''
         while cursor is not None:
-            connection.request('GET', '/.site/data/messages?limit=100' + (f'&cursor={cursor}' if cursor else ''))
-            answer = connection.getresponse()
+            answer = self.get(connection, '/.site/data/messages?limit=100' + (f'&cursor={cursor}' if cursor else ''))
             text = answer.read()
             if answer.status != 200:
                 raise AssertionError(text)
@@ -95,6 +94,17 @@ class Pager:
             older = CURSOR.search(text)
             cursor = older[1].decode() if older and page[-1][1] > stored else None
         return met
+
+    @staticmethod
+    def get(connection, path):
+        """Asks again if the server has closed the connection, which was idle while the others were in use."""
+        for _ in range(2):
+            try:
+                connection.request('GET', path)
+                return connection.getresponse()
+            except ConnectionError:
+                connection.close()
+        raise ConnectionError(f'hung up twice: {path}')
 
 
 def follow_times(addresses, last):
