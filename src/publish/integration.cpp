@@ -139,7 +139,7 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
   if (!open.empty()) return fail(still_in_conflict(open.front()));
   PLAYFS_TRY(auto changes, stage_.changes());
   if (!changes.empty() || stage_.staged_state())
-    return fail(ErrorCode::busy, "there are staged changes", "playfs commit -m MESSAGE, or playfs discard");
+    return fail(ErrorCode::conflict, "there are staged changes", "playfs commit -m MESSAGE, or playfs discard");
   RevisionTreePtr base;
   std::vector<RevisionId> parents;
   auto begin = [&](Step& step) -> Status {

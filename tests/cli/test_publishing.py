@@ -434,8 +434,8 @@ class Publishing(fixture.Fixture):
         (self.work / 'lily').write_text('lilium\n')
         base = self.api.get('projects', self.project)['latest_revision']
         other = self.sibling(base, 'Other', rose='alba\n')
-        error = self.json('merge', other, code=FAILED)['error']
-        self.assertEqual((error['code'], error['retryable']), ('busy', True))
+        error = self.json('merge', other, code=BRANCHED)['error']
+        self.assertEqual((error['code'], error['retryable']), ('conflict', False))
         self.assertIn('staged', error['message'])
         self.assertIn('playfs', error['hint'])
         self.assertIn('playfs branches', self.json('merge', 'no-such-revision', code=NOT_FOUND)['error']['hint'])
