@@ -122,7 +122,8 @@ Status bring_up_to_date(Database& database, const std::string& path) {
   PLAYFS_TRY(int version, schema_version(database));
   if (version > kVersion)
     return fail(ErrorCode::not_supported,
-                fmt::format("{} was written by a newer version of playfs (format {})", path, version));
+                fmt::format("{} was written by a newer version of playfs (format {})", path, version),
+                "use that version, or let it publish what is queued first");
   if (version == kVersion) return {};
   const bool is_older = version > 0 && version < kVersion;
   if (is_older && database.prepare("SELECT digest FROM publications"))

@@ -177,7 +177,7 @@ Attempt<LookupResult> ProjectDirectory::work(const OperationPtr& op) {
   if (!tree) {
     if (tree.error().fetch) return tl::unexpected<NoValue>(std::move(tree).error());
     const Error& refusal = tree.error().error;
-    if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(refusal);
+    if (!shows_head_instead(refusal)) return fail(refusal);
     // Not writable: show head itself, and follow it.
     PLAYFS_ATTEMPT_CHECK(shown_here(mount(), op, project_));
     if (!root)

@@ -64,7 +64,7 @@ Attempt<NodePtr> TreeRoot::tree(const OperationPtr& op) {
   if (tree) return begin(writable(*tree), std::nullopt);
   if (tree.error().fetch) return tl::unexpected<NoValue>(std::move(tree).error());
   const Error refusal = std::move(tree).error().error;
-  if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(refusal);
+  if (!shows_head_instead(refusal)) return fail(refusal);
   PLAYFS_ATTEMPT(RevisionTreePtr revision, shown_here(mount(), op, project_));
   if (revision) mount().site().prefetch(revision);
   return begin(made(revision, refusal), refusal);

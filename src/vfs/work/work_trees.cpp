@@ -100,6 +100,11 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
   std::shared_ptr<WorkTree> tree_;
 };
 
+bool shows_head_instead(const Error& refusal) {
+  return refusal.code == ErrorCode::busy || refusal.code == ErrorCode::read_only ||
+         refusal.code == ErrorCode::not_supported;
+}
+
 WorkTrees::~WorkTrees() = default;
 
 std::shared_ptr<WorkTree> WorkTrees::find(const ProjectId& project) const {
@@ -219,7 +224,8 @@ void WorkTrees::opened(const ProjectId& project, Result<std::shared_ptr<WorkTree
     if (!tree && tree.error().code == ErrorCode::busy)
       refused_.emplace(project, Error{ErrorCode::busy, "another process has the work tree of this project open",
                                       "unmount it there, or edit there; work/ shows head here"});
-    else if (!tree && tree.error().code == ErrorCode::protocol) refused_.emplace(project, tree.error());
+    else if (!tree && (tree.error().code == ErrorCode::protocol || tree.error().code == ErrorCode::not_supported))
+      refused_.emplace(project, tree.error());
     auto found = opening_.find(project);
     waiters = std::move(found->second);
     opening_.erase(found);

@@ -14,6 +14,11 @@
 
 namespace playfs::vfs {
 
+/// Whether `work/` shows head, read-only, in place of a tree that cannot be opened for this reason: the mount is
+/// read-only, another process has the tree open, or a newer version of playfs wrote it. For other reasons a lookup
+/// fails.
+[[nodiscard]] bool shows_head_instead(const Error& refusal);
+
 class WorkTrees {
  public:
   explicit WorkTrees(Mount& mount) : mount_(mount) {}
@@ -24,8 +29,8 @@ class WorkTrees {
   /// Whether the project may have staged changes: its stage exists on disk.
   [[nodiscard]] bool exist(const ProjectId& project) const;
   /// Opens the tree if necessary, fetching its base first. Fails with `read_only` in a read-only mount, `busy` if
-  /// another process has it open, and `protocol` if its base is gone everywhere. These errors come from the attempt,
-  /// never from a fetch.
+  /// another process has it open, `not_supported` if a newer version of playfs wrote it, and `protocol` if its base is
+  /// gone everywhere. These errors come from the attempt, never from a fetch.
   [[nodiscard]] Attempt<std::shared_ptr<WorkTree>> here(const OperationPtr& op, const ProjectId& project);
   /// Tries to open a tree that no operation has asked for.
   void try_open(const ProjectId& project, Callback<void> done);
