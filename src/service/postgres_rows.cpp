@@ -177,12 +177,12 @@ Result<std::unique_ptr<StoredRows>> rows_over(const std::string& uri,
 }  // namespace
 
 Result<std::unique_ptr<StoredRows>> open_postgres_rows(const std::string& uri) {
-  return rows_over(uri, require_postgres_schema);
+  return rows_over(uri, require_this_postgres_schema);
 }
 
 Result<std::unique_ptr<StoredRows>> open_postgres_copy(const std::string& uri, const std::string& site_id) {
   return rows_over(uri, [&](PostgresPool& pool) {
-    auto site = require_postgres_schema(pool);
+    auto site = require_this_postgres_schema(pool);
     if (!site && site.error().code == ErrorCode::not_found)
       site = prepare_postgres_schema(pool, {site_id, std::string(kUnfinishedStore)});
     return site;

@@ -101,12 +101,16 @@ Result<std::optional<Version>> version_of(PostgresPool& pool) {
   return Version{rows->integer(0, 0), rows->integer(0, 1)};
 }
 
+Error is_newer(const Version& found) {
+  return {ErrorCode::not_supported,
+          "the store was written by a newer version of playfs: its tables have version " +
+              std::to_string(found.version) + ", this one knows " + std::to_string(kVersion),
+          "update playfs"};
+}
+
 Status refuse_newer(const Version& found) {
   if (found.version <= kVersion || found.oldest <= kVersion) return {};
-  return fail(ErrorCode::not_supported,
-              "the store was written by a newer version of playfs: its tables have version " +
-                  std::to_string(found.version) + ", this one knows " + std::to_string(kVersion),
-              "update playfs");
+  return fail(is_newer(found));
 }
 
 Status create_version(PostgresPool& pool) {
@@ -151,15 +155,26 @@ bool is_race(const Error& error) {
   return error.remote_code == "42P07" || error.remote_code == "42710" || error.remote_code == kUniqueViolation;
 }
 
-}  // namespace
-
-Result<PostgresSite> require_postgres_schema(PostgresPool& pool) {
+Result<Version> require_version(PostgresPool& pool) {
   PLAYFS_TRY(auto version, version_of(pool));
   if (!version || version->version == 0) return fail(ErrorCode::not_found, "there is no store in this database");
   PLAYFS_CHECK(refuse_newer(*version));
-  if (version->version >= kVersion) return site_of(pool);
+  if (version->version >= kVersion) return *version;
   return fail(ErrorCode::not_supported, "the store was written by another version of playfs",
               "open it once with this version: playfs serve");
+}
+
+}  // namespace
+
+Result<PostgresSite> require_postgres_schema(PostgresPool& pool) {
+  PLAYFS_CHECK(require_version(pool));
+  return site_of(pool);
+}
+
+Result<PostgresSite> require_this_postgres_schema(PostgresPool& pool) {
+  PLAYFS_TRY(const Version version, require_version(pool));
+  if (version.version > kVersion) return fail(is_newer(version));
+  return site_of(pool);
 }
 
 Result<PostgresSite> prepare_postgres_schema(PostgresPool& pool, const PostgresSite& created) {

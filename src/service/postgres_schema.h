@@ -22,6 +22,9 @@ Result<PostgresSite> prepare_postgres_schema(PostgresPool& pool, const PostgresS
 /// For callers that create no store. Errors: not_found without one; not_supported for another version.
 Result<PostgresSite> require_postgres_schema(PostgresPool& pool);
 
+/// The same for callers that must know all of the tables. Errors: also not_supported for any newer version.
+Result<PostgresSite> require_this_postgres_schema(PostgresPool& pool);
+
 /// Goes with every change of `closed`: servers that do not know it may not be started on a closed store.
 PostgresStatement set_oldest_server(bool is_closed);
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/log.h"
 #include "model/content_hash.h"
 #include "service/closed_store.h"
 
@@ -150,16 +149,41 @@ Result<std::uint64_t> mend_all(StoredRows& from, StoredRows& to, CopyProgress& p
   return mended;
 }
 
+/// Opens `to`, which is equal to `from`.
+Status open_copy(StoredRows& from, StoredRows& to) {
+  PLAYFS_TRY(const StoredSite numbers, from.site());
+  if (auto finished = to.finish(numbers); !finished) {
+    // Its answer may have been lost, or another call has compared the stores too, and was first.
+    const auto copy = to.site();
+    if (!copy || copy->closed != kOpenStore) return finished;
+  }
+  // Another call that failed, or the operator, may have opened `from` since the stores were compared.
+  PLAYFS_TRY(const StoredSite now, from.site());
+  if (now.closed == kMovedStore) return {};
+  PLAYFS_CHECK(to.set_closed(kOpenStore, kUnfinishedStore));
+  return fail(changed_by_another());
+}
+
 /// With `from` closed.
 Status finish_copy(StoredRows& from, StoredRows& to, CopyProgress& progress, CopiedStore& copied) {
   for (int pass = 0; pass < kCopyPasses; ++pass) {
     PLAYFS_TRY(const std::uint64_t mended, mend_all(from, to, progress, copied));
-    if (mended > 0) continue;
-    PLAYFS_TRY(const StoredSite numbers, from.site());
-    return to.finish(numbers);
+    if (mended == 0) return open_copy(from, to);
   }
   return fail(ErrorCode::busy, "the store is still being written, though it is closed",
               "stop its servers of older versions, and copy once more");
+}
+
+/// Lets `from` be written again, unless somebody may serve `to` by now: whatever is written then would be lost.
+Error give_up(StoredRows& from, StoredRows& to, Error why) {
+  std::string closed_since;
+  if (const auto copy = to.site(); !copy) closed_since = "it is unknown whether its copy is open";
+  else if (copy->closed != kUnfinishedStore) closed_since = "its copy is open";
+  else if (auto open = from.set_closed(kMovedStore, kOpenStore); !open) closed_since = open.error().message;
+  if (closed_since.empty()) return why;
+  why.message += "; the store stays closed for writing: " + closed_since;
+  why.hint = "playfs serve copy FROM TO, once more; to give it up: playfs serve reopen --store FROM";
+  return why;
 }
 
 /// Whether there is anything to do.
@@ -190,12 +214,8 @@ Result<CopiedStore> copy_store(StoredRows& from, StoredRows& to, CopyProgress& p
     PLAYFS_CHECK(from.set_closed(kOpenStore, kMovedStore));
   }
   progress.is_closed = true;
-  if (auto done = finish_copy(from, to, progress, copied); !done) {
-    if (was_open)
-      if (auto open = from.set_closed(kMovedStore, kOpenStore); !open)
-        log_error("the store stays closed for writing: " + open.error().message);
-    return fail(std::move(done).error());
-  }
+  if (auto done = finish_copy(from, to, progress, copied); !done)
+    return fail(was_open ? give_up(from, to, std::move(done).error()) : std::move(done).error());
   return copied;
 }
 

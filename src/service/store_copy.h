@@ -33,8 +33,9 @@ struct CopiedStore {
 };
 
 /// Errors: already_exists, if `to` holds another playground or has been opened; busy, if `from` is itself an unfinished
-/// copy, or is still written by servers that are too old to notice. After an error `from` can be written as before;
-/// only if this process is killed, it may stay closed until the next attempt or reopen_store().
+/// copy, or is still written by servers that are too old to notice. After an error `from` can be written as before,
+/// unless `to` is open, or may be since it cannot be reached: then `from` stays closed until the next attempt or
+/// reopen_store(), as it does if this process is killed.
 Result<CopiedStore> copy_store(StoredRows& from, StoredRows& to, CopyProgress& progress);
 
 /// Lets a store be written that was closed by copy_store. Errors: busy for an unfinished copy.

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """`playfs serve copy`: a playground is moved between stores of both kinds. Whatever clients have stored goes on working;
 writes under way are not lost; a copy that is killed at any instant can be taken up again."""
+import contextlib
 import http.client
 import json
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import unittest
@@ -263,6 +265,59 @@ class Copy(Copies):
         self.assertEqual(self.cluster.sql('SELECT count(*) < 600 FROM records', relay.database), ['t'])
         server.create('messages', {'body': 'still open'})
 
+    def assert_moved(self, server, target, record):
+        """The first store cannot be written, and the second has what it had."""
+        self.assertEqual(server.send('POST', '/messages', {'body': 'lost'})[0], 503)
+        self.assertEqual(self.cluster.sql('SELECT closed, position FROM site', postgres.database_of(target)), ['|1'])
+        self.move(server, target)
+        self.assertEqual([each['id'] for each in server.all('messages')], [record['id']])
+        server.create('messages', {'body': 'more'})
+
+    def test_a_copy_whose_last_answer_is_lost_is_finished(self):
+        source, target = self.in_sqlite(), self.in_postgres()
+        server = Server(self, '--limits', 'off', store=source)
+        record = server.create('messages', {'body': 'x'})
+        relay = LastAnswerLost(self.cluster)
+        self.addCleanup(relay.remove)
+        self.said(source, relay.uri(postgres.database_of(target)))
+        self.assertTrue(relay.is_lost)
+        self.assert_moved(server, target, record)
+
+    def test_a_store_stays_closed_while_nobody_knows_whether_its_copy_is_finished(self):
+        source, target = self.in_sqlite(), self.in_postgres()
+        server = Server(self, '--limits', 'off', store=source)
+        record = server.create('messages', {'body': 'x'})
+        relay = LastAnswerLost(self.cluster, is_last=True)
+        self.addCleanup(relay.remove)
+        self.refused(source, relay.uri(postgres.database_of(target)), 'stays closed')
+        self.assertTrue(self.said(source, target)['already_copied'])
+        self.assert_moved(server, target, record)
+
+    def test_of_two_copies_that_work_together_none_opens_what_the_other_has_moved(self):
+        source, target = self.in_sqlite(), self.in_postgres()
+        server = Server(self, '--limits', 'off', store=source)
+        record = server.create('messages', {'body': 'x'})
+        relay = Overtaken(self.cluster, lambda: self.said(source, target))
+        self.addCleanup(relay.remove)
+        self.copy(source, relay.uri(postgres.database_of(target)), check=False)
+        self.assertFalse(relay.other['already_copied'])
+        self.assert_moved(server, target, record)
+
+    def test_a_store_that_is_opened_before_its_copy_is_finished_keeps_it_from_being_used(self):
+        source, target = self.in_sqlite(), self.in_postgres()
+        server = Server(self, '--limits', 'off', store=source)
+        server.create('messages', {'body': 'x'})
+
+        def go_on():
+            self.playfs('serve', 'reopen', '--store', source)
+            server.create('messages', {'body': 'y'})
+
+        relay = Overtaken(self.cluster, go_on)
+        self.addCleanup(relay.remove)
+        self.refused(source, relay.uri(postgres.database_of(target)), 'opened or closed by somebody else')
+        self.assertEqual(self.cluster.sql('SELECT closed FROM site', postgres.database_of(target)), ['unfinished'])
+        self.assertEqual(self.said(source, target)['records'], 2)
+
     def test_what_differs_is_mended(self):
         source, target = self.in_sqlite(), self.in_postgres()
         server, database = Server(self, '--limits', 'off', store=source), postgres.database_of(target)
@@ -336,6 +391,44 @@ class FinishedMeanwhile(postgres.Relay):
         if sql == 'BEGIN' and self.copied:
             self.cluster.sql("UPDATE site SET closed = ''", self.database)
         self.copied = self.copied or sql.startswith('INSERT INTO records')
+        return sql, True
+
+
+class LastAnswerLost(postgres.Relay):
+    """The connection is lost when the copy has been finished and nobody knows yet; with `is_last`, for good."""
+
+    def __init__(self, cluster, is_last=False):
+        self.is_last, self.finishes, self.is_lost = is_last, False, False
+        super().__init__(cluster)
+
+    def statement(self, sql):
+        self.finishes = self.finishes or sql.startswith("UPDATE site SET closed = CASE WHEN closed = $1 THEN ''")
+        return sql, True
+
+    def to_client(self, client, server):
+        with contextlib.suppress(OSError):
+            while data := server.recv(1 << 16):
+                if self.finishes and not self.is_lost:  # the answers to all of it arrive at once
+                    self.is_lost = True
+                    if self.is_last:
+                        self.remove()
+                    break
+                client.sendall(data)
+        with contextlib.suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)
+
+
+class Overtaken(postgres.Relay):
+    """Something else is done right before a copy is finished."""
+
+    def __init__(self, cluster, action):
+        self.action, self.other, self.is_done = action, None, False
+        super().__init__(cluster)
+
+    def statement(self, sql):
+        if sql.startswith('UPDATE schema_version SET oldest') and not self.is_done:
+            self.is_done = True
+            self.other = self.action()
         return sql, True
 
 

@@ -191,6 +191,12 @@ class Steps(Servers):
         server.start()
         self.assertEqual(len(server.all('messages')), 1)
         self.assertEqual(self.version(), '99|1')
+        # A copy would lack what a newer version has added.
+        Server(self, store=self.home / 'other').stop()
+        for words in (server.store, self.home / 'new'), (self.home / 'other', server.store):
+            done = self.playfs('serve', 'copy', *words, check=False)
+            self.assertIn('newer version', done.stderr)
+        server.create('messages', {'body': 'still open'})
 
     def test_a_store_of_an_older_version_is_not_changed_by_a_look(self):
         self.load_version_1()
