@@ -13,6 +13,7 @@ import unittest
 import uuid
 
 import fixture
+import postgres
 from serve_fixture import BASE, Server, ServeTest
 
 JSON = ('-H', 'Content-Type: application/json')
@@ -23,10 +24,12 @@ BURST, AT_ONCE = 2000, 256  # per client, as in the example
 
 @unittest.skipUnless(shutil.which('nginx') and shutil.which('openssl'), 'nginx is not installed')
 class BehindNginx(ServeTest):
+    store = None
+
     def begin(self, limits='spec'):
         self.log = self.home / 'access.ndjson'
         self.server = Server(self, '--host', NAME, '--host', '127.0.0.1', '--proxy', '127.0.0.1', '--limits', limits,
-                             '--access-log', self.log)
+                             '--access-log', self.log, store=self.store)
         self.port, self.plain_port = fixture.free_port(), fixture.free_port()
         self.certificate = self.home / 'fullchain.pem'
         self.command('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
@@ -247,6 +250,20 @@ class SeveralServers(BehindNginx):
         ended.set()
         for client in clients:
             client.join()
+
+    @unittest.skipUnless(postgres.is_installed(), 'PostgreSQL is not installed')
+    def test_without_the_database_they_still_answer(self):
+        cluster = postgres.Cluster()
+        self.addCleanup(cluster.remove)
+        self.store = postgres.uri(cluster.folder, cluster.new_database())
+        self.begin(limits='off')
+        cluster.kill()
+        for _ in range(4):  # each of them gets some
+            for status, headers, body in self.ask(f'{BASE}/agents'), self.post('agents'):
+                self.assertEqual((status, headers['retry-after'], json.loads(body)['code']), (503, '1', 'unavailable'))
+        self.assertEqual(self.ask('/healthz/live')[0], 200)
+        cluster.start()
+        self.eventually(lambda: self.post('agents')[0] == 200, 'they are used again')
 
     def test_they_count_and_know_together(self):
         self.begin()
