@@ -34,7 +34,10 @@ Result<Identity> Gatekeeper::identify(const HttpRequest& request) const {
 }
 
 Status may_update(const Identity& who, const Collection& collection, const StoredRecord& record) {
-  if (collection.update == Access::anyone || who.steward) return {};
+  if (who.steward) return {};
+  if (record.status == kHiddenStatus)
+    return fail(ErrorCode::permission_denied, "the domain steward has hidden this record");
+  if (collection.update == Access::anyone) return {};
   if (!who.account.empty() && who.account == record.owner) return {};
   return fail(ErrorCode::permission_denied,
               "only the account that created it may change a record of " + std::string(collection.name));

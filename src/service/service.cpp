@@ -236,8 +236,6 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
   PLAYFS_TRY(StoredRecord record, store_.get(collection.name, id));
   PLAYFS_TRY(Identity who, gatekeeper_.identify(request));
   PLAYFS_CHECK(may_update(who, collection, record));
-  if (record.status == kHiddenStatus && !who.steward)
-    return fail(ErrorCode::permission_denied, "the domain steward has hidden this record");
   if (!says_json(request)) return refuse(415, "unsupported_media_type", "send the fields as application/json");
   JsonObject changes;
   {
@@ -259,6 +257,7 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
       return record_response(*replaced);
     }
     PLAYFS_TRY(record, store_.get(collection.name, id));
+    PLAYFS_CHECK(may_update(who, collection, record));  // it may have been hidden meanwhile
   }
   return fail(ErrorCode::busy, "record " + id + " changes too often");
 }

@@ -178,6 +178,18 @@ class StewardOverPostgres(Steward):
         self.assertEqual(self.cluster.sql(f"SELECT deadlocks FROM pg_stat_database WHERE datname = '{self.database}'"),
                          ['0'])
 
+    def test_a_change_that_hiding_overtakes_is_refused(self):
+        store = postgres.uri(self.cluster.folder, self.database)
+        first = self.server('--limits', 'off')
+        project = first.create('projects', {'name': 'p'})['id']
+        relay = HiddenMeanwhile(self.cluster, lambda: self.serve(first, 'hide', project))
+        self.addCleanup(relay.remove)
+        second = Server(self, '--limits', 'off', store=relay.uri(self.database))
+        status, answer = second.send('PATCH', f'/projects/{project}', {'name': 'q'})
+        self.assertEqual((status, answer['code'], relay.is_hidden), (403, 'forbidden', True))
+        self.playfs('serve', 'hide', project, '--undo', '--store', store)
+        self.assertEqual(first.send('GET', f'/projects/{project}')[1]['record']['name'], 'p')
+
     def test_a_key_that_is_revoked_is_refused_by_all_servers(self):
         first, second = self.server(), self.server()
         key, other = self.sign_in(first, 'ann@example.org'), self.sign_in(second, 'Bob@example.org')
@@ -194,6 +206,20 @@ class StewardOverPostgres(Steward):
         self.assertIn('no store', self.playfs('serve', 'hide', 'x', '--store', store, check=False).stderr)
         self.assertEqual(self.cluster.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", self.database),
                          ['0'])
+
+
+class HiddenMeanwhile(postgres.Relay):
+    """A record is hidden when a change of it has read it, and has not locked it yet."""
+
+    def __init__(self, cluster, hide):
+        self.hide, self.is_hidden = hide, False
+        super().__init__(cluster)
+
+    def statement(self, sql):
+        if 'FROM records WHERE id = ANY' in sql and not self.is_hidden:
+            self.is_hidden = True
+            self.hide()
+        return sql, True
 
 
 if __name__ == '__main__':
