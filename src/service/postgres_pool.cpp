@@ -16,11 +16,11 @@ constexpr std::chrono::seconds kReadLimit{5};
 }  // namespace
 
 Result<PostgresPool::Loan> PostgresPool::take(PostgresDeadline deadline) {
-  PLAYFS_TRY(auto connection, free_or_room(deadline));
-  if (!connection) {
-    PLAYFS_TRY(connection, connect());
+  for (;;) {
+    PLAYFS_TRY(auto connection, free_or_room(deadline));
+    if (!connection) connection = connect();
+    if (connection) return Loan(*this, std::move(connection));
   }
-  return Loan(*this, std::move(connection));
 }
 
 Result<std::unique_ptr<PostgresConnection>> PostgresPool::free_or_room(PostgresDeadline deadline) {
@@ -35,39 +35,49 @@ Result<std::unique_ptr<PostgresConnection>> PostgresPool::free_or_room(PostgresD
       --open_;
     }
     const auto now = steady_clock::now();
-    if (failure_ && (is_trying_ || now < try_again_)) return fail(*failure_);
-    if (open_ < most_) {
+    const bool may_connect = !failure_ || (!is_trying_ && now >= try_again_);
+    // The database may grant fewer connections than are wanted here. In an outage those in use end soon, too.
+    const bool others_are_open = open_ > static_cast<std::size_t>(is_trying_);
+    if (!may_connect && !others_are_open) {
+      returned_.notify_all();  // those who wait for a connection that was just found to be gone
+      return fail(*failure_);
+    }
+    if (now >= deadline) return fail(ErrorCode::busy, "all database connections are in use");
+    if (may_connect && open_ < most_) {
       ++open_;
       is_trying_ = failure_.has_value();
       return nullptr;
     }
-    if (now >= deadline) return fail(ErrorCode::busy, "all database connections are in use");
     returned_.wait_for(mutex_, deadline - now);
   }
 }
 
-Result<std::unique_ptr<PostgresConnection>> PostgresPool::connect() {
+std::unique_ptr<PostgresConnection> PostgresPool::connect() {
   auto made = PostgresConnection::open(uri_);
   MutexLock lock(mutex_);
   is_trying_ = false;
   if (made) {
     failure_.reset();
-    return made;
+    return *std::move(made);
   }
   --open_;
   failure_ = made.error();
   try_again_ = steady_clock::now() + kBetweenAttempts;
   returned_.notify_all();
-  return made;
+  return nullptr;
 }
 
 void PostgresPool::give_back(std::unique_ptr<PostgresConnection> connection) {
   const bool is_ready = connection->is_ready();
   if (!is_ready) connection.reset();
   MutexLock lock(mutex_);
-  if (is_ready) free_.push_back(std::move(connection));
-  else --open_;
-  returned_.notify_one();
+  if (is_ready) {
+    free_.push_back(std::move(connection));
+    returned_.notify_one();
+  } else {
+    --open_;
+    returned_.notify_all();  // if it was the last one, nobody can wait for another
+  }
 }
 
 Result<PostgresRows> PostgresPool::run(const PostgresStatement& statement) {

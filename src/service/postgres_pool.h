@@ -1,7 +1,8 @@
 // A bounded number of connections to one database. Thread-safe.
 //
-// While no connection can be made, one thread at a time tries, twice a second, and all others fail at once. So a
-// database outage costs callers no time, and the database is used again as soon as it is back.
+// While no connection can be made, one thread at a time tries, twice a second. All others share the connections that
+// there are, or fail at once if there are none. So a database outage costs callers no time, and the database is used
+// again as soon as it is back.
 #pragma once
 
 #include <chrono>
@@ -49,7 +50,8 @@ class PostgresPool {
  private:
   /// nullptr: there is room for another one, which is reserved for the caller to connect().
   Result<std::unique_ptr<PostgresConnection>> free_or_room(PostgresDeadline deadline);
-  Result<std::unique_ptr<PostgresConnection>> connect();
+  /// nullptr if that fails: failure_ says why.
+  std::unique_ptr<PostgresConnection> connect();
   void give_back(std::unique_ptr<PostgresConnection> connection);
 
   const std::string uri_;

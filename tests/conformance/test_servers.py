@@ -178,6 +178,35 @@ class Killed(Servers):
               f'{1000 * statistics.median(restarts):.0f} ms', file=sys.stderr)
 
 
+class SlowReads(postgres.Relay):
+    """Reading a record takes some milliseconds, so that many are read at once."""
+
+    def statement(self, sql):
+        if sql.startswith('SELECT position'):
+            time.sleep(0.02)
+        return sql, True
+
+
+class FewConnections(Servers):
+    SETTINGS = ('max_connections = 7',)
+
+    def test_what_the_database_grants_is_shared(self):
+        """Fewer connections than a server would use."""
+        relay = SlowReads(self.cluster)
+        self.addCleanup(relay.remove)
+        server, = self.begin(1, store=relay.uri(self.database))
+        statuses = []
+
+        def work():
+            connection = server.connect()
+            record = server.create('projects', {'name': 'p'}, connection=connection)['id']
+            for number in range(10):
+                statuses.append(server.send('PATCH', f'/projects/{record}', {'n': number}, connection=connection)[0])
+
+        self.threads(*[work] * 24)
+        self.assertEqual({status: statuses.count(status) for status in set(statuses)}, {200: 240})
+
+
 class AsOverSqlite(Servers):
     def test_what_postgres_text_refuses_is_a_record_as_any_other(self):
         server, = self.begin(1)
