@@ -122,6 +122,9 @@ struct ChangeFeed::State {
   Result<bool> serve_all();
   /// Finds the subscribers whose next text is there (by position), and those that are due a heartbeat.
   void collect(std::map<Position, Subscribers>& behind, Subscribers& silent);
+  /// Finds out whether the store has lost the newest change that was seen. It may have others instead, which have been
+  /// given the same numbers, so no subscriber knows what it has missed: all are put ahead of the store.
+  Status look_for_loss(Position last_number);
   /// Resets subscribers that are ahead of the store.
   Status reset_those_ahead();
   Status serve(Position position, const Subscribers& group);
@@ -141,6 +144,7 @@ struct ChangeFeed::State {
   bool ending PLAYFS_GUARDED_BY(mutex) = false;
 
   // For the thread alone.
+  std::optional<Change> seen;  ///< the newest change when it looked
   Position stopped_at = 0;  ///< the position served last, where the next turn of those behind goes on
   std::optional<steady_clock::time_point> complained;
 };
@@ -176,6 +180,7 @@ Result<bool> ChangeFeed::State::serve_all() {
     MutexLock lock(mutex);
     newest = last_number;
   }
+  PLAYFS_CHECK(look_for_loss(last_number));
   PLAYFS_CHECK(reset_those_ahead());
   std::map<Position, Subscribers> behind;
   Subscribers silent;
@@ -209,6 +214,22 @@ void ChangeFeed::State::collect(std::map<Position, Subscribers>& behind, Subscri
     if (each->position < newest) behind[each->position].push_back(each);
     else if (now - each->last >= timing.heartbeat) silent.push_back(each);
   }
+}
+
+Status ChangeFeed::State::look_for_loss(Position last_number) {
+  if (seen && seen->number == last_number) return {};
+  std::optional<Change> same;
+  if (seen) {
+    PLAYFS_TRY(same, store.last_change(seen->number));
+  }
+  // A record that has changed again has only the later number.
+  const bool is_another = same && same->number == seen->number && same->updated_at != seen->updated_at;
+  const bool is_lost = is_another || (seen && seen->number > last_number);
+  PLAYFS_TRY(seen, store.last_change(kNewest));
+  if (!is_lost) return {};
+  MutexLock lock(mutex);
+  for (const auto& each : subscribers) each->position = kNewest;
+  return {};
 }
 
 Status ChangeFeed::State::reset_those_ahead() {

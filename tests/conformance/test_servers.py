@@ -292,6 +292,30 @@ class Trouble(Servers):
                                       f'{standby.folder}&target_session_attrs=read-write')
         self.write_through(servers, [(self.cluster.kill, lambda: standby.sql('SELECT pg_promote()'))])
 
+    def test_who_watches_learns_that_a_standby_lacks_the_newest_changes(self):
+        """An asynchronous one, which goes on with the same numbers."""
+        standby = postgres.Cluster(primary=self.cluster)
+        self.addCleanup(standby.remove)
+        relay = postgres.Relay(self.cluster)
+        self.addCleanup(relay.remove)
+        server, = self.begin(1, store=relay.uri(self.database))
+        server.create('threads', {})
+        self.eventually(lambda: standby.sql('SELECT changed FROM site', self.database) == ['1'], 'it has that')
+        standby.kill()
+        events = server.watch().makefile('r')
+        self.assertIn('event: hello\n', iter(events.readline, ''))
+        lost = [server.create('messages', {'body': 'lost'})['id'] for _ in range(3)]
+        self.assertTrue(any(lost[-1] in line for line in iter(events.readline, '')))
+        self.cluster.kill()
+        standby.start()
+        standby.sql('SELECT pg_promote()')
+        other, = self.begin(1, store=postgres.uri(standby.folder, self.database))
+        for _ in range(5):
+            other.create('messages', {'body': 'kept'})
+        relay.server = str(standby.folder / '.s.PGSQL.5432')
+        self.assertEqual(next(line for line in iter(events.readline, '') if line.startswith('event: ')),
+                         'event: reset\n')
+
     def test_a_database_that_hangs_is_not_waited_for(self):
         server, = self.begin(1)
         server.create('messages', {'body': 'before'})

@@ -194,6 +194,7 @@ class Relay:
                     server.connect(self.server)
                 except OSError:
                     client.close()
+                    server.close()
                     continue
                 threading.Thread(target=self.relay, args=(client, server), daemon=True).start()
 

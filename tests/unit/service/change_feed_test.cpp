@@ -84,6 +84,28 @@ TEST_F(FeedTest, WhoIsAheadOfAStoreThatWasPutBackIsTold) {
   EXPECT_EQ(late.texts().size(), 1u) << "it has not asked for more";
 }
 
+TEST_F(FeedTest, AStoreThatWasPutBackAndHasGoneOnIsNoticed) {
+  ChangeFeed feed(*store, slow());
+  const auto a = add(*store), b = add(*store);
+  Listener listener(feed, 0), late(feed, 1, false);
+  ASSERT_TRUE(eventually([&] { return listener.ids() == Ids{a.id, b.id} && late.ids() == Ids{b.id}; }));
+  {
+    auto database = Database::open(directory / "s.db", Database::Durability::normal);
+    ASSERT_TRUE(database && database->execute("DELETE FROM records WHERE changed > 1"));
+  }
+  add(*store);
+  const auto d = add(*store);  // the third, though only two were seen
+  feed.look();
+  const std::string reset = print_reset({store->site_id(), 3, d.updated_at});
+  ASSERT_TRUE(eventually([&] { return *listener.texts().back() == reset; }));
+  EXPECT_EQ(late.texts().size(), 1u);
+  late.more();
+  ASSERT_TRUE(eventually([&] { return *late.texts().back() == reset; }));
+  const auto e = add(*store);
+  feed.look();
+  ASSERT_TRUE(eventually([&] { return listener.ids() == Ids{a.id, b.id, e.id}; }));
+}
+
 TEST_F(FeedTest, TellsWhatFollowsAndNothingBefore) {
   ChangeFeed feed(*store, slow());
   const auto a = add(*store), b = add(*store);
