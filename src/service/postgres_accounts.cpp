@@ -50,7 +50,7 @@ constexpr const char* kUseUp = "DELETE FROM sign_in_codes WHERE email = $1";
 Status count_charges(PostgresConnection& connection, std::span<const Charge> charges, WallTime now,
                      PostgresDeadline deadline) {
   PostgresCharges counted;
-  for (const Charge& charge : charges) PLAYFS_CHECK(counted.add(charge));
+  for (const Charge& charge : charges) counted.add(charge);
   if (counted.empty()) return {};
   PLAYFS_TRY(auto answers, connection.run({counted.statement(now)}, deadline));
   counted.granted(answers.front());

@@ -57,13 +57,13 @@ PostgresGroup::PostgresGroup(std::vector<PostgresWrite*> writes, WallTime now, R
 void PostgresGroup::add_questions(std::vector<PostgresStatement>& statements) {
   ask_for_keys(statements);
   ask_for_records(statements);
-  for (PostgresWrite* write : writes_) {
-    if (!write->charge) continue;
-    if (auto counted = charges_.add(*write->charge); !counted) write->finish(fail(std::move(counted).error()));
+  for (const PostgresWrite* write : writes_)
+    if (write->charge) charges_.add(*write->charge);
+  if (!charges_.empty()) {
+    statements.push_back(charges_.statement(now_));
+    questions_.push_back(Question::charges);
   }
-  if (charges_.empty()) return;
-  statements.push_back(charges_.statement(now_));
-  questions_.push_back(Question::charges);
+  if (!has_questions()) refuse_what_is_over_limits();  // an allowance of 0
 }
 
 void PostgresGroup::ask_for_keys(std::vector<PostgresStatement>& statements) {

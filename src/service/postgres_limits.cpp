@@ -46,10 +46,8 @@ DELETE FROM write_limits WHERE bucket IN (SELECT bucket FROM write_limits WHERE 
 
 }  // namespace
 
-Status PostgresCharges::add(const Charge& charge) {
-  if (charge.allowance <= 0) return fail(writes_not_allowed(charge));
-  asks_.try_emplace(charge.bucket, Ask{&charge}).first->second.wanted++;
-  return {};
+void PostgresCharges::add(const Charge& charge) {
+  if (charge.allowance > 0) asks_.try_emplace(charge.bucket, Ask{&charge}).first->second.wanted++;
 }
 
 PostgresStatement PostgresCharges::statement(WallTime now) const {
@@ -78,6 +76,7 @@ void PostgresCharges::granted(const PostgresRows& rows) {
 }
 
 Status PostgresCharges::take(const Charge& charge, WallTime now) {
+  if (charge.allowance <= 0) return fail(writes_not_allowed(charge));
   auto ask = asks_.find(charge.bucket);
   if (ask == asks_.end()) return fail(ErrorCode::internal, "a write was not counted");
   if (ask->second.granted-- > 0) return {};

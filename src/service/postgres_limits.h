@@ -19,8 +19,8 @@ namespace playfs::service {
 
 class PostgresCharges {
  public:
-  /// Before the statement is sent. Errors: rate_limited for an allowance of 0.
-  Status add(const Charge& charge);
+  /// Before the statement is sent.
+  void add(const Charge& charge);
   [[nodiscard]] bool empty() const { return asks_.empty(); }
 
   /// Counts as many of the added writes as there is room for.
@@ -28,7 +28,8 @@ class PostgresCharges {
 
   /// Takes the statement's answer.
   void granted(const PostgresRows& rows);
-  /// Afterwards, for each added write in turn. Errors: rate_limited, with the time until a write is free again.
+  /// Afterwards, for each added write in turn. Errors: rate_limited, with the time until a write is free again, or for
+  /// an allowance of 0.
   Status take(const Charge& charge, WallTime now);
 
  private:

@@ -208,6 +208,20 @@ class FewConnections(Servers):
 
 
 class AsOverSqlite(Servers):
+    def test_a_limit_of_nothing_leaves_repeats_their_answers(self):
+        none = self.home / 'limits.json'
+        none.write_text(json.dumps({'messages': 0, 'projects': 0}))
+        for store in self.home / 'store', self.uri():
+            first, closed = self.begin(1, store=store) + self.begin(1, none, store=store)
+            record = first.create('messages', {'body': 'x'}, {'Idempotency-Key': 'k'})
+            status, answer = closed.send('POST', '/messages', {'body': 'x'}, {'Idempotency-Key': 'k'})
+            self.assertEqual((status, answer.get('record')), (200, record))
+            for key in {}, {'Idempotency-Key': 'other'}:
+                status, answer = closed.send('POST', '/messages', {'body': 'x'}, key)
+                self.assertEqual((status, answer['code'], answer['retry_after']), (429, 'rate_limited', 3600))
+            self.assertEqual(closed.send('PATCH', f'/messages/{record["id"]}', {'body': 'y'})[0], 429)
+            self.assertEqual(len(first.all('messages')), 1)
+
     def test_what_postgres_text_refuses_is_a_record_as_any_other(self):
         server, = self.begin(1)
         body = {'thread': 'a\0b', 'body': '\0 \ufffe \U0001f600'}
