@@ -235,6 +235,23 @@ class InAClone(Cases):
         self.assertEqual(self.seen(), kept)
 
 
+    def test_nothing_is_removed_through_a_strangers_link(self):
+        (self.work / 'rose').write_text('two\n')
+        self.json('checkpoint')
+        victim = self.home / 'victim'
+        (victim / 'new').mkdir(parents=True)
+        (victim / '7~').mkdir()
+        for path in ('new/file', '7~/file', 'draft~'):
+            (victim / path).write_text('mine\n')
+        before = self.describe(victim)
+        folder = self.stage_directory() / 'checkpoints'
+        shutil.rmtree(folder)
+        folder.symlink_to(victim)
+        for words in (['status'], ['checkpoint', 'list'], ['discard', '.'], ['checkpoint'], ['status']):
+            self.run_in(*words, check=False)
+        self.assertEqual(self.describe(victim), before)
+
+
 class InAMount(Cases):
     def open_tree(self):
         self.mounted = self.mount(self.api.origin)

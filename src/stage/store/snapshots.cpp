@@ -155,8 +155,14 @@ void remove_all(const std::string& path) noexcept {
 
 }  // namespace
 
+bool Snapshots::is_there() const {
+  struct stat found {};
+  return lstat(path_.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+}
+
 std::vector<std::uint64_t> Snapshots::ids(bool dropped) const {
   std::vector<std::uint64_t> found;
+  if (!is_there()) return found;
   std::error_code problem;
   for (fs::directory_iterator entry(path_, problem), end; !problem && entry != end; entry.increment(problem)) {
     std::string name = entry->path().filename();
@@ -187,7 +193,7 @@ std::vector<Checkpoint> Snapshots::list() const {
 Result<Snapshot> Snapshots::read(std::uint64_t id) const {
   Snapshot snapshot;
   snapshot.head.id = id;
-  if (access(folder_of(id).c_str(), F_OK) != 0)
+  if (!is_there() || access(folder_of(id).c_str(), F_OK) != 0)
     return fail(ErrorCode::not_found, "there is no checkpoint " + std::to_string(id), "playfs checkpoint list");
   const std::string bytes = text_of(open_file(AT_FDCWD, folder_of(id) + kList), kLargestList);
   std::string_view rest = bytes;
@@ -246,7 +252,9 @@ Result<Checkpoint> Snapshots::finish(const UniqueFd& folder, Snapshot snapshot) 
   return std::move(snapshot.head);
 }
 
-void Snapshots::abandon() const noexcept { remove_all(unfinished()); }
+void Snapshots::abandon() const noexcept {
+  if (is_there()) remove_all(unfinished());
+}
 
 void Snapshots::drop_old(WallTime now) const {
   auto all = ids();
@@ -262,6 +270,7 @@ void Snapshots::drop_old(WallTime now) const {
 }
 
 void Snapshots::remove_dropped() const noexcept {
+  if (!is_there()) return;
   std::error_code problem;
   std::vector<std::string> dropped;
   for (fs::directory_iterator entry(path_, problem), end; !problem && entry != end; entry.increment(problem))

@@ -6,6 +6,9 @@
 // synced, except for bytes that nobody had synced before. One that goes is renamed to `ID~` first. So a crash anywhere
 // leaves nothing that counts.
 //
+// A clone, and thus all of this, may be a stranger's: nothing is read, made or removed through a link in place of
+// `checkpoints`.
+//
 // Stateless but for the path, so thread-safe; of callers that make or remove, the stage lets in one at a time.
 #pragma once
 
@@ -67,6 +70,7 @@ class Snapshots {
   void remove_dropped() const noexcept;
 
  private:
+  [[nodiscard]] bool is_there() const;
   [[nodiscard]] std::string folder_of(std::uint64_t id) const { return path_ + "/" + std::to_string(id); }
   [[nodiscard]] std::string unfinished() const { return path_ + "/new"; }
   /// Ascending. `dropped`: those that are being removed, too.
