@@ -62,7 +62,7 @@ class WorkTreeAccess {
   /// Cancels what is being published, and returns it to the stage.
   [[nodiscard]] virtual Result<publish::Cancelled> cancel() = 0;
   /// Drops what is staged at and below `path`, relative to the work tree's root ("" for the root itself); it need not
-  /// exist any more. What is staged is kept in a checkpoint first, unless `kept_in` is one. `dry_run`: changes nothing,
+  /// exist any more. What is staged is kept in a checkpoint first, unless `kept_in` has it. `dry_run`: changes nothing,
   /// returns the same number of paths.
   [[nodiscard]] virtual Result<vfs::DiscardResult> discard(const std::string& path, bool dry_run,
                                                            std::uint64_t kept_in = 0) = 0;

@@ -114,7 +114,7 @@ void add_checkpoints(CommandRegistry& registry) {
                    "\n"
                    "What was staged before is kept in another checkpoint, so that this can be taken back.\n"
                    "If the work tree has been updated since, what the checkpoint has is staged on the new\n"
-                   "base: playfs diff shows it.",
+                   "base: playfs diff shows it. Files that were published otherwise since are in conflict.",
                    restore_checkpoint, r);
   restore_command->add_option("ID", r->id, "The checkpoint, as playfs checkpoint list shows it")->required();
   restore_command->add_option("PATH", r->paths, "Files and directories of the work tree (default: all of it)");

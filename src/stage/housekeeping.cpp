@@ -83,6 +83,14 @@ bool Stage::State::make_room(bool for_removal) {
   return false;
 }
 
+Status Stage::State::wait_for_gate() {
+  while (gate.is_closed()) {
+    PLAYFS_CHECK(AtOnce::may_wait());
+    gate.wait(mutex);
+  }
+  return {};
+}
+
 void Stage::State::end_housekeeping() {
   if (!housekeeper) return;  // open() failed half-way
   housekeeper->stop();

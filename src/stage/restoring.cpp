@@ -32,14 +32,33 @@ bool Restoring::is_wanted(std::string_view path) const {
          std::any_of(paths_.begin(), paths_.end(), [&](const std::string& top) { return is_at_or_below(path, top); });
 }
 
-bool Restoring::is_as_then(const Inode& inode, const FrozenFile& file) const {
+bool Restoring::is_as_then(Inode& inode, const FrozenFile& file) const {
   if (!is_publishable(inode) || published_mode(inode) != file.mode) return false;
   if (file.published) return inode.is_below() && inode.lower.entry->same_content(*file.published);
   if (inode.is_below()) return false;
   if (inode.kind == Kind::symlink) return inode.target == file.target;
-  if (file.spool == 0) return !inode.spool->is_made;
+  if (file.spool == 0) return state_.measure(inode) && inode.size == 0;
   // Bytes with two links never change (Spool::is_shared).
   return inode.spool->number() == file.spool && state_.spool->has_same(file.spool, folder_.get());
+}
+
+bool Restoring::has_all(const Survey& now) const {
+  state_.mutex.assert_held();
+  for (const Difference& difference : now.differences) {
+    if (!is_wanted(difference.path)) continue;
+    const auto file = snapshot_.files.find(difference.path);
+    const bool is_kept = difference.inode ? file != snapshot_.files.end() && is_as_then(*difference.inode, file->second)
+                                          : snapshot_.deletions.contains(difference.path);
+    if (!is_kept) return false;
+  }
+  for (const Conflicted& each : state_.notes.conflicted) {
+    const bool is_kept =
+        std::find(snapshot_.conflicted.begin(), snapshot_.conflicted.end(), each) != snapshot_.conflicted.end();
+    if (is_wanted(each.path) && !is_kept && !each.path.starts_with('/')) return false;
+  }
+  const auto& parents = state_.notes.parents;
+  return (parents.empty() || parents == snapshot_.parents) &&
+         (!whole_ || !state_.staged_state || state_.staged_state == snapshot_.state);
 }
 
 Status Restoring::check_paths(const Survey& now) const {
@@ -79,6 +98,7 @@ Status Restoring::plan(const Survey& now) {
   if (state_.pending || state_.freezing)
     return fail(ErrorCode::busy, "a publication is in progress", "wait for it to finish, or playfs commit --cancel");
   PLAYFS_CHECK(check_paths(now));
+  is_overtaken_ = !stands_on_same_base();
   put_.clear();
   removed_.clear();
   dropped_.clear();
@@ -115,11 +135,12 @@ Status Restoring::plan(const Survey& now) {
 }
 
 bool Restoring::is_prepared() const {
-  return std::all_of(put_.begin(), put_.end(), [&](const FrozenFile* file) { return prepared_.contains(file->path); });
+  return std::all_of(put_.begin(), put_.end(), [&](const FrozenFile* file) {
+    return prepared_.contains(file->path) && (!needs_hash(*file) || hashes_.contains(file->path));
+  });
 }
 
 Status Restoring::prepare() {
-  std::vector<SpoolFilePtr> copies;
   for (const FrozenFile* file : put_) {
     if (prepared_.contains(file->path)) continue;
     InodePtr inode;
@@ -132,20 +153,26 @@ Status Restoring::prepare() {
       PLAYFS_TRY(const UniqueFd bytes, Snapshots::open_bytes(folder_, snapshot_, *file));
       inode->spool->is_partial = true;
       PLAYFS_CHECK(state_.spool->clone(bytes.get(), *inode->spool, file->size));
-      copies.push_back(inode->spool);
+      copies_.push_back(inode->spool);  // at once: if a later one finds no room, this is not copied again
     }
     prepared_.emplace(file->path, std::move(inode));
   }
+  for (const FrozenFile* file : put_) {
+    if (!needs_hash(*file) || hashes_.contains(file->path)) continue;
+    PLAYFS_TRY(const FileDigest copied, digest(*state_.spool, *prepared_.find(file->path)->second->spool));
+    hashes_.emplace(file->path, copied.hash);
+  }
   // Synced before a row references them: the bytes that they replace may have been safe.
-  if (!copies.empty()) PLAYFS_CHECK(state_.spool->sync(copies));
-  copies_.insert(copies_.end(), copies.begin(), copies.end());
-  return {};
+  return copies_.empty() ? Status() : state_.spool->sync(copies_);
 }
 
 Status Restoring::take_names() { return copies_.empty() ? Status() : state_.spool->name(copies_); }
 
+/// Of everything only the checkpoint's own merge can be meant: one that was begun since is in neither, and to name it
+/// as merged would take back what it brought. A part leaves the merge that it is restored in.
 std::vector<RevisionId> Restoring::parents_after() const {
-  return restores_merge() ? snapshot_.parents : state_.notes.parents;
+  if (!whole_) return state_.notes.parents;
+  return stands_on_same_base() ? snapshot_.parents : std::vector<RevisionId>();
 }
 
 /// At the paths that are restored the list is as it was then. What is kept here only stays in it: it is neither in the
@@ -159,18 +186,54 @@ std::vector<Conflicted> Restoring::conflicted_after() const {
     then.push_back(std::move(each));
   }
   add_conflicts(now, std::move(then));
+  if (is_overtaken_) add_conflicts(now, overtaken(now));
   return now;
+}
+
+std::vector<Conflicted> Restoring::overtaken(const std::vector<Conflicted>& known) const {
+  std::vector<Conflicted> found;
+  auto add = [&](const std::string& path, std::optional<FileMode> mode, std::optional<ContentHash> left) {
+    state_.mutex.assert_held();
+    const FileEntry* entry = state_.base ? state_.base->tree.file_at(path) : nullptr;
+    const auto then = snapshot_.base_contents.find(path);
+    const std::string was = then == snapshot_.base_contents.end() ? "" : then->second;
+    const bool is_as_then = was == base_content(entry) && (!entry || hash_of(*entry));
+    const bool is_the_same = entry && mode ? entry->mode == *mode && is_content_of(*left, *entry) : !entry && !mode;
+    auto is_it = [&](const Conflicted& each) { return each.path == path; };
+    if (is_as_then || is_the_same || std::any_of(known.begin(), known.end(), is_it)) return;
+    found.push_back({.path = path,
+                     .reason = "it was published otherwise since checkpoint " + std::to_string(snapshot_.head.id) +
+                               ", which is staged over that",
+                     .has_markers = false,
+                     .left = left});
+    if (auto made = prepared_.find(path); made != prepared_.end()) found.back().ino = made->second->ino;
+  };
+  for (const FrozenFile* file : put_) {
+    const auto copied = hashes_.find(file->path);
+    const auto left = file->published                   ? hash_of(*file->published)
+                      : file->mode == FileMode::symlink ? ContentHash::of(file->target)
+                      : copied == hashes_.end()         ? ContentHash::of("")
+                                                        : copied->second;
+    if (left) add(file->path, file->mode, left);
+  }
+  // Also those that are deleted already, if this is repeated.
+  for (const std::string& path : snapshot_.deletions) {
+    auto is_it = [&](const Conflicted& each) { return each.path == path; };
+    const auto& before = state_.notes.conflicted;
+    if (is_wanted(path) && (std::find(removed_.begin(), removed_.end(), path) != removed_.end() ||
+                            std::any_of(before.begin(), before.end(), is_it)))
+      add(path, std::nullopt, std::nullopt);
+  }
+  return found;
 }
 
 Tracked Restoring::tracked_after() const {
   if (restores_merge()) return snapshot_.tracked;
   // These were published despite the ignore rules then, and so they are now.
-  Tracked after = state_.notes.tracked;
-  for (const FrozenFile* file : put_) {
-    auto then = snapshot_.tracked.find(file->path);
-    if (then != snapshot_.tracked.end() && then->second != TrackedAs::discarded)
-      after.emplace(file->path, TrackedAs::staged);
-  }
+  Tracked after = whole_ ? Tracked() : state_.notes.tracked;
+  for (const auto& [path, as] : snapshot_.tracked)
+    if (as != TrackedAs::discarded && is_wanted(path) && snapshot_.files.contains(path))
+      after.emplace(path, TrackedAs::staged);
   return after;
 }
 
@@ -197,6 +260,15 @@ void Restoring::place(const InodePtr& inode, const FrozenFile& file, std::vector
     rescued.push_back(row);
   }
   inode->spool = nullptr;
+}
+
+/// What a merge had put unseen stays so.
+void Restoring::conceal(Batch& batch) const {
+  if (!state_.instructions.hides_any()) return;
+  std::set<std::uint64_t> concealed = state_.instructions.concealed();
+  for (const FrozenFile* file : put_)
+    if (snapshot_.concealed.contains(file->path)) concealed.insert(prepared_.find(file->path)->second->ino);
+  state_.instructions.conceal(batch, std::move(concealed));
 }
 
 Restored Restoring::outcome() const {
@@ -244,6 +316,7 @@ Result<Restored> Restoring::apply() {
   PLAYFS_CHECK(rebase.run());
   if (!rebase.obstructed.empty()) return fail(in_its_way(rebase.obstructed));
   for (const RescuedRow& row : rescued) state_.rows->put_rescued(row);
+  conceal(batch);
   if (changes_state && snapshot_.state) state_.rows->put_value("state", *snapshot_.state);
   else if (changes_state) state_.rows->drop_value("state");
   state_.notes.put_tracked(batch, tracked);
@@ -256,6 +329,16 @@ Result<Restored> Restoring::apply() {
   ++state_.moves;
   restored.changed = std::move(rebase.invalidations);
   return restored;
+}
+
+bool Stage::has_kept(std::uint64_t id, const std::string& path, const Hold&) {
+  State& state = *state_;
+  auto snapshot = state.snapshots.read(id);
+  auto folder = snapshot ? state.snapshots.open(id) : fail(snapshot.error());
+  if (!folder) return false;
+  const Restoring restoring(state, *std::move(snapshot), *std::move(folder), {path});
+  MutexLock lock(state.mutex);
+  return restoring.has_all(state.unhurried_survey());
 }
 
 Result<Restored> Stage::restore(std::uint64_t id, const std::vector<std::string>& paths) {
@@ -283,18 +366,29 @@ Result<Restored> Stage::restore(std::uint64_t id, const std::vector<std::string>
       PLAYFS_CHECK(restoring.plan(state.unhurried_survey()));
       if (!restoring.is_prepared()) continue;
     }
-    PLAYFS_TRY(const auto before, checkpoint("before restoring checkpoint " + std::to_string(id), *hold));
-    PLAYFS_CHECK(restoring.take_names());
-    MutexLock lock(state.mutex);
-    PLAYFS_CHECK(restoring.plan(state.unhurried_survey()));
-    if (!restoring.is_prepared()) continue;
-    std::set<std::string> in_conflict;
-    for (const Conflicted& each : state.notes.conflicted) in_conflict.insert(each.path);
-    PLAYFS_TRY(Restored restored, restoring.apply());
-    if (before) restored.before = before->id;
-    // If this fails, more stays in conflict than has to.
-    static_cast<void>(state.forget_ignored(in_conflict));
-    return restored;
+    PLAYFS_TRY(const auto before, state.keep_staged("before restoring checkpoint " + std::to_string(id)));
+    auto attempt = [&]() -> Result<std::optional<Restored>> {
+      PLAYFS_CHECK(restoring.take_names());
+      MutexLock lock(state.mutex);
+      PLAYFS_CHECK(restoring.plan(state.unhurried_survey()));
+      if (!restoring.is_prepared()) return std::optional<Restored>();
+      std::set<std::string> in_conflict;
+      for (const Conflicted& each : state.notes.conflicted) in_conflict.insert(each.path);
+      PLAYFS_TRY(Restored restored, restoring.apply());
+      // If this fails, more stays in conflict than has to.
+      static_cast<void>(state.forget_ignored(in_conflict));
+      return std::optional(std::move(restored));
+    };
+    auto restored = attempt();
+    if (restored && *restored) {
+      if (before) (*restored)->before = before->id;
+      // What is restored path by path may be needed again, however old it is.
+      if (before) state.drop_old_snapshots(id);
+      return **std::move(restored);
+    }
+    // Attempts that change nothing must not push out older checkpoints.
+    if (before && state.snapshots.drop(before->id)) state.housekeeper->want_removal(false);
+    if (!restored) return fail(restored.error());
   }
   return fail(ErrorCode::busy, "the work tree keeps changing", "try again");
 }

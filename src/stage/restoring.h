@@ -25,6 +25,8 @@ class Restoring {
   [[nodiscard]] Status plan(const Survey& now);
   /// Everything is as in the checkpoint.
   [[nodiscard]] bool has_nothing_to_do() const { return changes_ == 0 && !changes_notes_; }
+  /// Whether the checkpoint has all that is staged at and below the paths. REQUIRES: as plan().
+  [[nodiscard]] bool has_all(const Survey& now) const;
   /// Whether prepare() has made all that is to be put.
   [[nodiscard]] bool is_prepared() const;
   /// Copies the bytes, synced, under names that do not count yet; take_names() makes them count.
@@ -36,7 +38,7 @@ class Restoring {
 
  private:
   [[nodiscard]] bool is_wanted(std::string_view path) const;
-  [[nodiscard]] bool is_as_then(const Inode& inode, const FrozenFile& file) const PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] bool is_as_then(Inode& inode, const FrozenFile& file) const PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] std::optional<std::string> blocked_by_base(const std::string& path) const PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] Status check_paths(const Survey& now) const;
   [[nodiscard]] bool stands_on_same_base() const PLAYFS_REQUIRES(state_.mutex) {
@@ -46,11 +48,16 @@ class Restoring {
   [[nodiscard]] bool restores_merge() const PLAYFS_REQUIRES(state_.mutex) { return whole_ && stands_on_same_base(); }
   [[nodiscard]] std::vector<RevisionId> parents_after() const PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] std::vector<Conflicted> conflicted_after() const PLAYFS_REQUIRES(state_.mutex);
+  /// What was published since the checkpoint was made, and a commit would take back.
+  [[nodiscard]] std::vector<Conflicted> overtaken(const std::vector<Conflicted>& known) const
+      PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] Tracked tracked_after() const PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] bool needs_hash(const FrozenFile& file) const { return is_overtaken_ && file.spool != 0; }
   [[nodiscard]] bool changes_rules() const;
   /// Gives a prepared file with published bytes its place: in the base, or a revision that is kept for it.
   void place(const InodePtr& inode, const FrozenFile& file, std::vector<RescuedRow>& rescued)
       PLAYFS_REQUIRES(state_.mutex);
+  void conceal(Batch& batch) const PLAYFS_REQUIRES(state_.mutex);
 
   Stage::State& state_;
   const Snapshot snapshot_;
@@ -65,8 +72,10 @@ class Restoring {
   std::vector<std::string> local_only_;
   std::size_t changes_ = 0;
   bool changes_notes_ = false;
+  bool is_overtaken_ = false;  ///< by another base
   // As prepared:
   std::map<std::string, InodePtr, std::less<>> prepared_;
+  std::map<std::string, ContentHash, std::less<>> hashes_;  ///< of the bytes that were copied
   std::vector<SpoolFilePtr> copies_;
 };
 

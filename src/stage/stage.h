@@ -376,8 +376,8 @@ class Stage {
   [[nodiscard]] Seen seen_at(std::string_view path);
   /// A file or link with these bytes, synced, for a Merged to put. It has no name and goes with its last InodePtr.
   [[nodiscard]] Result<InodePtr> prepare(const Bytes& content, FileMode mode);
-  /// While this lives no file's bytes change: writers wait. For the last step of a merge that was overtaken again and
-  /// again; hold it for local work only.
+  /// While this lives neither bytes nor names change: whoever would change them waits. For the last step of a merge
+  /// that was overtaken again and again, and for dropping what was kept; hold it for local work only.
   class Hold;
   [[nodiscard]] std::unique_ptr<Hold> hold_writers();
 
@@ -387,8 +387,12 @@ class Stage {
   [[nodiscard]] Result<std::optional<Checkpoint>> checkpoint(const std::string& message);
   /// The same within a Hold, for a caller that goes on to drop what is staged.
   [[nodiscard]] Result<std::optional<Checkpoint>> checkpoint(const std::string& message, const Hold& held);
+  /// Whether a checkpoint has all that is staged at and below `path` ("": everything).
+  [[nodiscard]] bool has_kept(std::uint64_t id, const std::string& path, const Hold& held);
   /// Newest first.
   [[nodiscard]] std::vector<Checkpoint> checkpoints() const;
+  /// Frees the space of what it alone has. `not_found`.
+  [[nodiscard]] Status drop_checkpoint(std::uint64_t id);
   /// Stages at and below `paths` (none, or "": everything) what the checkpoint has there, and drops what it has not,
   /// after keeping what is staged as another checkpoint; all at one moment and in one record. Published files of today
   /// stay under it: what the checkpoint has is staged on the present base. With everything come the project's state

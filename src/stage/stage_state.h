@@ -180,6 +180,7 @@ struct Stage::State {
     using Result = decltype(operation());
     auto attempt = [&]() -> Result {
       MutexLock locked(mutex);
+      PLAYFS_CHECK(wait_for_gate());
       if (!for_removal && !reserve.keep(*rows))
         return fail(ErrorCode::no_space, "the disk with the staged changes is full");
       Result result = operation();
@@ -194,6 +195,8 @@ struct Stage::State {
   }
   /// Waits for the disk; everything else goes on meanwhile.
   [[nodiscard]] bool make_room(bool for_removal) PLAYFS_EXCLUDES(mutex);
+  /// Until nobody holds writers.
+  [[nodiscard]] Status wait_for_gate() PLAYFS_REQUIRES(mutex);
   void begin_housekeeping();
   /// Requests a checkpoint of the log if it has grown long.
   void look_after_log() PLAYFS_REQUIRES(mutex);
@@ -269,8 +272,12 @@ struct Stage::State {
   // taking_snapshots.cpp
   [[nodiscard]] Snapshot describe_staged(const Survey& found, std::map<std::string, SpoolFilePtr>& bytes) const
       PLAYFS_REQUIRES(mutex);
-  /// REQUIRES: writers are held.
+  // REQUIRES: writers are held, for these.
   [[nodiscard]] Result<std::optional<Checkpoint>> take_snapshot(const std::string& message) PLAYFS_EXCLUDES(mutex);
+  /// The same, making space on a full disk if possible.
+  [[nodiscard]] Result<std::optional<Checkpoint>> keep_staged(const std::string& message) PLAYFS_EXCLUDES(mutex);
+  /// Those that newer ones have replaced; `used` stays for now.
+  void drop_old_snapshots(std::uint64_t used = 0) PLAYFS_EXCLUDES(mutex);
 
   // new_base.cpp
   /// The staged paths at which `next` brings something that the staged version lacks.

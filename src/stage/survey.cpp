@@ -24,6 +24,12 @@ std::optional<ContentHash> hash_of(const Inode& inode) {
   return std::nullopt;
 }
 
+std::string base_content(const FileEntry* entry) {
+  if (!entry) return {};
+  const auto hash = hash_of(*entry);
+  return std::to_string(static_cast<int>(entry->mode)) + ":" + (hash ? hash->hex() : "unknown");
+}
+
 bool is_content_of(const ContentHash& hash, const FileEntry& entry) { return hash == hash_of(entry); }
 
 Result<FileDigest> digest(Spool& spool, SpoolFile& file) {

@@ -37,6 +37,8 @@ std::optional<ContentHash> hash_of(const FileEntry& entry);
 /// Likewise of an inode's own bytes.
 std::optional<ContentHash> hash_of(const Inode& inode);
 /// Whether `entry` is known to have bytes with that hash.
+/// Content and mode of what a base has at a path, as one word; "": no file. Without a known hash it equals no other.
+std::string base_content(const FileEntry* entry);
 bool is_content_of(const ContentHash& hash, const FileEntry& entry);
 
 }  // namespace playfs::stage

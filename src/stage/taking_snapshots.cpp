@@ -1,4 +1,5 @@
 // Keeps what is staged as a checkpoint: see store/snapshots.h.
+#include <algorithm>
 #include <unordered_map>
 
 #include "stage/stage_state.h"
@@ -40,11 +41,13 @@ Snapshot Stage::State::describe_staged(const Survey& found, std::map<std::string
   snapshot.conflicted = notes.conflicted;
   snapshot.state = staged_state;
   for (const Difference& difference : found.differences) {
+    if (difference.base) snapshot.base_contents.emplace(difference.path, base_content(difference.base));
     if (!difference.inode) {
       snapshot.deletions.insert(difference.path);
       continue;
     }
     const Inode& inode = *difference.inode;
+    if (instructions.concealed().contains(inode.ino)) snapshot.concealed.insert(difference.path);
     snapshot.files.emplace(difference.path, described(difference));
     if (inode.is_below()) snapshot.published.emplace(difference.path, place_of(inode.lower));
     else if (inode.spool && inode.spool->is_made) bytes.emplace(difference.path, inode.spool);
@@ -99,12 +102,33 @@ Result<std::optional<Checkpoint>> Stage::checkpoint(const std::string& message) 
 }
 
 Result<std::optional<Checkpoint>> Stage::checkpoint(const std::string& message, const Hold&) {
-  State& state = *state_;
-  auto taken = state.take_snapshot(message);
-  if (!taken && taken.error().code == ErrorCode::no_space && state.make_room(false))
-    taken = state.take_snapshot(message);
-  if (taken && *taken) state.housekeeper->want_removal(false);  // of the checkpoints that it replaces
+  auto kept = state_->keep_staged(message);
+  if (kept && *kept) state_->drop_old_snapshots();
+  return kept;
+}
+
+Result<std::optional<Checkpoint>> Stage::State::keep_staged(const std::string& message) {
+  auto taken = take_snapshot(message);
+  if (!taken && taken.error().code == ErrorCode::no_space && make_room(false)) taken = take_snapshot(message);
   return taken;
+}
+
+void Stage::State::drop_old_snapshots(std::uint64_t used) {
+  snapshots.drop_old(clock.wall(), used);
+  housekeeper->want_removal(false);
+}
+
+Status Stage::drop_checkpoint(std::uint64_t id) {
+  State& state = *state_;
+  {
+    const auto hold = hold_writers();
+    const auto all = state.snapshots.list();
+    if (std::none_of(all.begin(), all.end(), [&](const Checkpoint& each) { return each.id == id; }))
+      return fail(ErrorCode::not_found, "there is no checkpoint " + std::to_string(id), "playfs checkpoint list");
+    PLAYFS_CHECK(state.snapshots.drop(id));
+  }
+  state.remove_given_up();  // at once, since the caller may need the room
+  return {};
 }
 
 std::vector<Checkpoint> Stage::checkpoints() const { return state_->snapshots.list(); }

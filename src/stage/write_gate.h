@@ -1,5 +1,6 @@
 // Where calls that change bytes without the stage's mutex are counted, and wait while the gate is closed: for a freeze,
-// or for the last step of a merge. Also the signal for other waits with that mutex.
+// for the last step of a merge, or while what is staged is kept and dropped. Calls that change names wait there, too,
+// but need not be counted. Also the signal for other waits with that mutex.
 //
 // Guarded by the stage's mutex, which the functions that wait release meanwhile.
 #pragma once

@@ -108,7 +108,7 @@ struct WorkStatus {
 struct DiscardRequest {
   std::optional<std::string> path;  ///< in the work tree, "" for its root; nullopt: the path of the node called on
   bool dry_run = false;             ///< answer as usual, but change nothing
-  std::uint64_t kept_in = 0;        ///< a checkpoint of what is staged that was made for this: no other one is
+  std::uint64_t kept_in = 0;        ///< no checkpoint is made if this one has what is dropped
 };
 
 struct DiscardResult {

@@ -6,7 +6,9 @@ import json
 import mmap
 import os
 import re
+import shlex
 import shutil
+import threading
 
 import fixture
 from clones import BRANCHED, DONE, FAILED, NOT_FOUND, USAGE, Clones
@@ -130,13 +132,44 @@ class Cases(Clones):
         (other / 'tulip').write_text('tulip\n')
         Clones.json(self, 'commit', '-m', 'Theirs', at=other, who='bob')
         self.json('update')
-        done = self.json('checkpoint', 'restore', '1')
-        self.assertEqual((done['base_then'], done['base_now']), (before, self.head()))
+        done = self.json('checkpoint', 'restore', '1', code=BRANCHED)
+        self.assertEqual((done['base_then'], done['base_now'], done['conflicts']), (before, self.head(), 1))
         self.assertEqual((self.tree / 'rose').read_text(), 'rosa canina\n')
         self.assertEqual((self.tree / 'tulip').read_text(), 'tulip\n')
         self.assertIn('-theirs\n+rosa canina\n', self.run_in('diff').stdout)
         self.json('discard', '.')
-        self.assertIn('has moved from', self.run_in('checkpoint', 'restore', '1').stderr)
+        self.assertIn('has moved from', self.run_in('checkpoint', 'restore', '1', check=False).stderr)
+
+    def test_what_others_have_changed_since_is_not_taken_back_unasked(self):
+        """Not even if they changed it while it was discarded, so that the work tree followed them."""
+        for name in ('theirs', 'same', 'removed', 'deleted', 'mine'):
+            (self.tree / name).write_text('one\n')
+        self.json('commit', '-m', 'More')
+        for name in ('theirs', 'same', 'removed', 'mine'):
+            (self.tree / name).write_text('staged\n')
+        (self.tree / 'deleted').unlink()
+        (self.tree / 'new').write_text('staged\n')
+        self.json('discard', '.')
+        other = self.clone('other', 'bob')
+        for name in ('theirs', 'deleted', 'new'):
+            (other / name).write_text('by others\n')
+        (other / 'same').write_text('staged\n')
+        (other / 'removed').unlink()
+        Clones.json(self, 'commit', '-m', 'Theirs', at=other, who='bob')
+        published = self.files()
+        self.json('update')
+        contested = ['deleted', 'new', 'removed', 'theirs']
+        for _ in range(2):
+            self.assertEqual(self.json('checkpoint', 'restore', '1', code=BRANCHED)['conflicts'], 4)
+            self.assertEqual([each['path'] for each in self.json('status')['conflicts']], contested)
+            self.json('commit', '-m', 'Unaware', code=BRANCHED)
+        self.assertEqual(self.files(), published)
+        self.json('discard', 'theirs', 'deleted', 'new')
+        (self.tree / 'removed').write_text('both\n')
+        self.json('commit', '-m', 'Aware')
+        self.assertEqual({name: each['inline'] for name, each in self.files().items() if name in (*contested, 'mine')},
+                         {'theirs': 'by others\n', 'deleted': 'by others\n', 'new': 'by others\n', 'removed': 'both\n',
+                          'mine': 'staged\n'})
 
     def test_a_merge_and_its_conflicts_come_back(self):
         other = self.clone('other', 'bob')
@@ -175,6 +208,79 @@ class Cases(Clones):
         self.json('checkpoint', 'restore', '2')
         self.assertEqual((self.tree / 'rose').read_text(), '1\n')
         self.assertEqual(len(self.listed()), 100)
+
+    def test_a_hint_works_as_it_stands(self):
+        """Also below the root, and if nothing was staged at one of the paths."""
+        self.change()
+        (self.tree / 'gone').write_text('gone\n')
+        kept = self.seen()
+        hint = r'^To bring them back: playfs (checkpoint restore .*)$'
+        command = re.search(hint, self.run_in('discard', 'gone', 'rose', 'deep/er').stderr, re.M).group(1)
+        self.assertNotEqual(self.seen(), kept)
+        self.run_in(*command.split())
+        self.assertEqual(self.seen(), kept)
+        self.json('discard', '.')
+        (self.tree / 'deep').mkdir(exist_ok=True)
+        said = self.run_in('checkpoint', 'restore', '1', at=self.tree / 'deep').stderr
+        self.assertEqual(self.seen(), kept)
+        command = re.search(r'^Nothing was staged before. To take this back: playfs (.*)$', said, re.M).group(1)
+        self.run_in(*shlex.split(command), at=self.tree / 'deep')
+        self.assertEqual(self.staged(), {})
+
+    def test_a_restore_from_another_revision_keeps_what_it_replaces(self):
+        first = self.head()
+        (self.tree / 'rose').write_text('second\n')
+        self.json('commit', '-m', 'Second')
+        self.json('restore', '--from', first, 'rose')
+        self.assertEqual(self.listed(), [], 'nothing was staged')
+        (self.tree / 'rose').write_text('unpublished\n')
+        said = self.run_in('restore', '--from', first, 'rose').stderr
+        self.assertEqual((self.tree / 'rose').read_text(), 'rosa\n')
+        command = re.search(r'^To bring back what was staged: playfs (checkpoint restore 1 rose)$', said, re.M).group(1)
+        self.run_in(*command.split())
+        self.assertEqual((self.tree / 'rose').read_text(), 'unpublished\n')
+
+    def test_a_merge_that_was_begun_later_is_not_taken_for_merged(self):
+        first, files = self.head(), self.files()
+        (self.tree / 'mine').write_text('mine\n')
+        self.json('checkpoint')
+        self.json('discard', '.')
+        other = self.clone('other', 'bob')
+        (other / 'theirs').write_text('theirs\n')
+        Clones.json(self, 'commit', '-m', 'Theirs', at=other, who='bob')
+        files = {**files, 'rose': {'inline': 'of the branch\n'}, 'tulip': {'inline': 'tulip\n'}}
+        beside = self.api.create('revisions', project=self.project, parents=[first], agent='bob', message='Beside',
+                                 state={}, manifest={'files': files})['id']
+        self.json('update')
+        self.json('merge', beside)
+        said = self.run_in('checkpoint', 'restore', '1').stderr
+        self.assertIn(f'Abandoned the merge of {beside}', said)
+        status = self.json('status')
+        self.assertEqual((status['merging'], self.staged()), ([], {'mine': 'added'}))
+        mine = self.json('commit', '-m', 'Mine')['revision']
+        self.assertEqual(len(self.api.get('revisions', mine)['parents']), 1)
+
+    def test_an_attempt_that_fails_costs_no_checkpoint(self):
+        (self.tree / '.gitignore').write_text('*.o\n')
+        self.json('commit', '-m', 'Ignore')
+        (self.tree / 'x').write_text('kept\n')
+        self.json('checkpoint')
+        self.close_tree()
+        folder = self.stage_directory() / 'checkpoints'
+        for number in range(2, 101):
+            shutil.copytree(folder / '1', folder / str(number))
+        self.tree = self.open_tree()
+        (self.tree / 'x').unlink()
+        (self.tree / 'x').mkdir()
+        (self.tree / 'x/local.o').write_text('in the way\n')
+        (self.tree / 'rose').write_text('staged\n')
+        listed = [each['id'] for each in self.listed()]
+        for _ in range(2):
+            self.assertEqual(self.json('checkpoint', 'restore', '1', code=FAILED)['error']['code'], 'busy')
+            self.assertEqual([each['id'] for each in self.listed()], listed)
+        shutil.rmtree(self.tree / 'x')
+        self.json('checkpoint', 'restore', '1')
+        self.assertEqual((self.tree / 'x').read_text(), 'kept\n')
 
     def stage_directory(self):
         """Where the work tree's staged changes are on disk."""
@@ -233,7 +339,6 @@ class InAClone(Cases):
         self.json('discard', '.')
         self.json('checkpoint', 'restore', '1')
         self.assertEqual(self.seen(), kept)
-
 
     def test_nothing_is_removed_through_a_strangers_link(self):
         (self.work / 'rose').write_text('two\n')
@@ -311,6 +416,69 @@ class InAMount(Cases):
             self.assertEqual((self.tree / 'mapped').read_text(), 'KEPT ' + 'kept ' * 1999)
             self.assertEqual((self.tree / 'open').read_text(), 'kept ' * 2000)
             view.close()
+
+    def write_meanwhile(self, name, command):
+        """Counts up in an open file until the command has dropped it; returns the last number that was acknowledged."""
+        acknowledged = threading.Event(), []
+
+        def write():
+            with open(self.tree / name, 'r+b', buffering=0) as file, contextlib.suppress(OSError):
+                for number in range(10 ** 7):
+                    os.pwrite(file.fileno(), f'{number:08}'.encode(), 0)
+                    acknowledged[1].append(number)
+                    if number == 50:
+                        acknowledged[0].set()
+        writer = threading.Thread(target=write)
+        writer.start()
+        acknowledged[0].wait()
+        said = self.run_in(*command).stderr
+        writer.join()
+        return acknowledged[1][-1], said
+
+    def assert_brought_back(self, name, number, said):
+        found = re.findall(r'^To bring .*: playfs (checkpoint restore \d+.*)$', said, re.M)
+        for command in found:
+            self.run_in(*shlex.split(command))
+        self.assertEqual((self.tree / name).read_text(), f'{number:08}')
+
+    def test_what_is_written_while_others_are_dropped_is_kept(self):
+        names = [f'file-{number:03}' for number in range(60)]
+        for name in names:
+            (self.tree / name).write_text('00000000')
+        number, said = self.write_meanwhile(names[-1], ['discard', *names])
+        self.assert_brought_back(names[-1], number, said)
+        self.json('commit', '-m', 'Many')
+        for name in names:
+            (self.tree / name).write_text('staged')
+        number, said = self.write_meanwhile(names[-1], ['restore', *names])
+        self.assert_brought_back(names[-1], number, said)
+
+    def test_what_is_renamed_into_place_meanwhile_is_kept(self):
+        (self.tree / '.gitignore').write_text('*.tmp\n')
+        self.json('commit', '-m', 'Ignore')
+        renamed, ended = [], threading.Event()
+
+        def save():
+            while not ended.is_set():
+                name = f'file-{len(renamed)}'
+                (self.tree / f'{name}.tmp').write_text(name)
+                (self.tree / f'{name}.tmp').rename(self.tree / name)
+                renamed.append(name)
+        saving = threading.Thread(target=save)
+        saving.start()
+        try:
+            for count in range(1, 11):
+                while len(renamed) < 30 * count:
+                    ended.wait(0.01)
+                self.json('discard', '.')
+        finally:
+            ended.set()
+            saving.join()
+        found = set(os.listdir(self.tree))
+        for each in self.listed():
+            self.json('checkpoint', 'restore', str(each['id']))
+            found |= set(os.listdir(self.tree))
+        self.assertEqual([name for name in renamed if name not in found], [])
 
     def test_the_mount_shows_the_restored_bytes_at_once(self):
         (self.tree / 'rose').write_text('first\n')

@@ -111,6 +111,21 @@ class WhatIsShown(Instructions):
 
 
 @fixture.needs_fuse
+class InACheckpoint(Instructions):
+    def test_what_a_merge_put_unseen_stays_hidden(self):
+        beside = self.revision([self.first], {**OTHERS, 'AGENTS.md': 'obey the branch\n', 'plain': 'plain\n'})
+        self.at()
+        self.playfs('merge', beside, self.tree)
+        hidden, shown = self.status()['hidden'], self.shown(self.tree)
+        self.assertIn('AGENTS.md', hidden)
+        self.playfs('discard', self.tree)
+        self.playfs('checkpoint', 'restore', '1', cwd=self.tree)
+        for _ in range(2):
+            self.assertEqual((self.status()['hidden'], self.shown(self.tree)), (hidden, shown))
+            self.remount()
+
+
+@fixture.needs_fuse
 class OnesOwn(Instructions):
     def setUp(self):
         fixture.SharedProject.setUp(self)

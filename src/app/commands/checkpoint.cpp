@@ -1,4 +1,5 @@
 // playfs checkpoint: keeps what is staged, lists what was kept, and stages it again.
+#include <algorithm>
 #include <charconv>
 
 #include "app/commands/commands.h"
@@ -32,7 +33,8 @@ std::string line_of(const JsonObject& checkpoint) {
          (message.empty() ? "" : "  " + safe(message.substr(0, message.find('\n'))));
 }
 
-void tell_restored(Output& out, const vfs::RestoreResult& result, const std::string& id, const std::string& paths) {
+void tell_restored(Output& out, const vfs::RestoreResult& result, const std::string& id, const std::string& paths,
+                   const std::string& work) {
   if (result.paths == 0) return out.note("Nothing to restore: it is all as in checkpoint " + id + ".");
   out.note("Restored " + paths_words(result.paths) + " from checkpoint " + id + ".");
   if (result.base_then != result.base_now)
@@ -41,7 +43,9 @@ void tell_restored(Output& out, const vfs::RestoreResult& result, const std::str
              " since. Try: playfs diff, which shows what would be published over it");
   if (result.before != 0)
     out.note("To take this back: playfs checkpoint restore " + std::to_string(result.before) + paths);
-  else out.note("Nothing was staged before. To take this back: playfs discard" + paths);
+  else
+    out.note("Nothing was staged before. To take this back: playfs discard" +
+             (paths.empty() ? " " + shell_operand(work) : paths));
 }
 
 }  // namespace
@@ -90,8 +94,17 @@ Result<ExitCode> restore_checkpoint(CommandContext& context, const CheckpointRes
     PLAYFS_TRY(place, find_project_at(context.io.absolute(".")));
   }
   PLAYFS_TRY(auto tree, open_work_tree(context, *place, "checkpoint restore"));
+  auto merged = [&]() -> Result<std::vector<std::string>> {
+    PLAYFS_TRY(const JsonObject status, tree->status_document());
+    return revisions_merged(status);
+  };
+  PLAYFS_TRY(const auto merged_before, merged());
   PLAYFS_TRY(const vfs::RestoreResult result, tree->restore(request));
-  tell_restored(context.out, result, arguments.id, named);
+  tell_restored(context.out, result, arguments.id, named, place->work);
+  PLAYFS_TRY(const auto merged_now, merged());
+  for (const std::string& revision : merged_before)
+    if (std::find(merged_now.begin(), merged_now.end(), revision) == merged_now.end())
+      context.out.note("Abandoned the merge of " + safe(revision) + ", which the checkpoint does not have.");
   const ExitCode code = tell_conflicts(context.out, result.conflicts);
   context.out.document(JsonObject{{"project", tree->place().project},
                                   {"checkpoint", id},

@@ -5,6 +5,7 @@
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
+#include "app/kept_changes.h"
 #include "app/path_in_work.h"
 #include "app/work_tree_access.h"
 #include "base/shell.h"
@@ -16,12 +17,6 @@ namespace {
 struct DiscardTarget {
   PathInWork at;
   WorkTreeAccess* tree = nullptr;
-};
-
-/// Where a work tree's changes are kept, and which of them were dropped.
-struct Kept {
-  std::uint64_t checkpoint = 0;
-  std::string paths;
 };
 
 }  // namespace
@@ -63,10 +58,10 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
   for (const DiscardTarget& target : targets) PLAYFS_CHECK(target.tree->discard(target.at.path, true));
   std::uint64_t discarded = 0;
   std::string done;
-  std::map<WorkTreeAccess*, Kept> kept;
+  std::map<WorkTreeAccess*, KeptChanges> kept;
   for (const DiscardTarget& target : targets) {
-    Kept& in = kept[target.tree];
-    auto count = target.tree->discard(target.at.path, false, in.checkpoint);
+    KeptChanges& in = kept[target.tree];
+    auto count = target.tree->discard(target.at.path, false, in.latest());
     // A path below one that was named earlier is as published already, and may no longer exist.
     if (!count && count.error().code == ErrorCode::not_found && !done.empty()) continue;
     if (!count && !done.empty()) {
@@ -77,16 +72,16 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
     if (!count) return fail(std::move(count).error());
     discarded += count->paths;
     done += " " + target.at.named;
-    if (count->checkpoint != 0) in.checkpoint = count->checkpoint;
-    in.paths += " " + shell_operand(target.at.named);
+    // Where nothing was staged there is nothing to restore either.
+    if (count->paths > 0 || target.at.path.empty()) in.add(count->checkpoint, shell_operand(target.at.named));
   }
   PLAYFS_TRY(const auto merging, taken_in());
   if (discarded == 0 && merging == merging_before) context.out.note("Nothing is staged there.");
   if (discarded > 0)
     context.out.note("Discarded the changes to " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
   for (const auto& [tree, in] : kept)
-    if (in.checkpoint != 0)
-      context.out.note("To bring them back: playfs checkpoint restore " + std::to_string(in.checkpoint) + in.paths);
+    for (const KeptChanges::Kept& each : in.all())
+      context.out.note("To bring them back: playfs checkpoint restore " + std::to_string(each.checkpoint) + each.paths);
   PLAYFS_TRY(auto conflicts, in_conflict());
   std::erase_if(conflicts, [&](const std::string& path) { return conflicts_before.contains(path); });
   if (!conflicts.empty())
@@ -104,7 +99,7 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
                        shell_word(place.work));
   context.out.document(JsonObject{{"project", place.project},
                                   {"discarded", discarded},
-                                  {"checkpoint", kept[&last].checkpoint == 0 ? Json() : Json(kept[&last].checkpoint)}});
+                                  {"checkpoint", kept[&last].latest() == 0 ? Json() : Json(kept[&last].latest())}});
   return ExitCode::done;
 }
 

@@ -1,9 +1,11 @@
 // playfs restore: gives files of the work tree what they have in a revision. New files stay.
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
+#include "app/kept_changes.h"
 #include "app/path_in_work.h"
 #include "app/work_edits.h"
 #include "app/work_tree_access.h"
@@ -61,18 +63,35 @@ Status plan(RestorePlan& plan, const std::string& path, const Trees& trees) {
   return {};
 }
 
-/// From the base, files become what they were before they were staged. Returns the checkpoint that has what was.
-Result<std::uint64_t> unstage(const WorkEdits& edits, WorkTreeAccess& tree) {
+/// From the base, files become what they were before they were staged.
+Result<KeptChanges> unstage(const WorkEdits& edits, WorkTreeAccess& tree) {
   const auto paths = edits.put_paths();
   PLAYFS_CHECK(edits.check_ways());
-  std::uint64_t checkpoint = 0;
-  for (const bool dry_run : {true, false}) {
-    for (const std::string& path : paths) {
-      PLAYFS_TRY(const vfs::DiscardResult dropped, tree.discard(path, dry_run, checkpoint));
-      if (dropped.checkpoint != 0) checkpoint = dropped.checkpoint;
-    }
+  for (const std::string& path : paths) PLAYFS_CHECK(tree.discard(path, true));
+  KeptChanges kept;
+  for (const std::string& path : paths) {
+    PLAYFS_TRY(const vfs::DiscardResult dropped, tree.discard(path, false, kept.latest()));
+    kept.add(dropped.checkpoint, shell_operand(tree.place().work + "/" + path));
   }
-  return checkpoint;
+  return kept;
+}
+
+/// What is staged where something is put or removed has no other copy. What is written after this is not replaced.
+Result<KeptChanges> replace(WorkEdits& edits, const JsonObject& status, const RevisionId& revision,
+                            WorkTreeAccess& tree) {
+  std::vector<std::string> paths = edits.put_paths(), removed = edits.removed_paths();
+  std::move(removed.begin(), removed.end(), std::back_inserter(paths));
+  auto is_replaced = [&](const Json& staged) {
+    return staged.object() && std::find(paths.begin(), paths.end(), text_of(*staged.object(), "path")) != paths.end();
+  };
+  KeptChanges kept;
+  const Json::Array* staged = array_of(status, "staged");
+  if (staged && std::any_of(staged->begin(), staged->end(), is_replaced)) {
+    PLAYFS_TRY(const vfs::CheckpointResult made, tree.checkpoint("before restoring from " + revision.text()));
+    kept.add(made.id, "");
+  }
+  PLAYFS_CHECK(edits.carry_out());
+  return kept;
 }
 
 std::string files(std::size_t count) { return std::to_string(count) + (count == 1 ? " file" : " files"); }
@@ -113,19 +132,15 @@ Result<ExitCode> restore(CommandContext& context, const RestoreArguments& argume
   const Trees trees{*source, *base, *work, std::move(hidden)};
   for (const PathInWork& at : targets) PLAYFS_CHECK(plan(planned, at.path, trees));
 
-  std::uint64_t checkpoint = 0;
-  if (revision.text() == base_id) {
-    PLAYFS_TRY(checkpoint, unstage(planned.edits, *tree));
-  } else {
-    PLAYFS_CHECK(planned.edits.carry_out());
-  }
+  PLAYFS_TRY(const KeptChanges kept, revision.text() == base_id ? unstage(planned.edits, *tree)
+                                                                : replace(planned.edits, status, revision, *tree));
 
   tell(context.out, status, planned, revision);
-  if (checkpoint != 0) {
-    std::string paths;
-    for (const PathInWork& at : targets) paths += " " + shell_operand(at.named);
-    context.out.note("To bring back what was staged: playfs checkpoint restore " + std::to_string(checkpoint) + paths);
-  }
+  std::string named;
+  for (const PathInWork& at : targets) named += " " + shell_operand(at.named);
+  for (const KeptChanges::Kept& each : kept.all())
+    context.out.note("To bring back what was staged: playfs checkpoint restore " + std::to_string(each.checkpoint) +
+                     (kept.all().size() == 1 ? named : each.paths));
   Json::Array restored, removed;
   for (const std::string& path : planned.edits.put_paths()) restored.emplace_back(path);
   for (const std::string& path : planned.edits.removed_paths()) removed.emplace_back(path);

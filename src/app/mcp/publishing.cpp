@@ -7,8 +7,10 @@
 #include "app/author.h"
 #include "app/commit_report.h"
 #include "app/json_fields.h"
+#include "app/kept_changes.h"
 #include "app/mcp/answers.h"
 #include "app/repeated.h"
+#include "base/shell.h"
 #include "vfs/control/control_text.h"
 
 namespace playfs::app {
@@ -276,18 +278,20 @@ Result<mcp::Answer> Publishing::discard(WorkTreeAccess& tree, const Wanted& want
   if (wanted.paths.empty())
     return fail(ErrorCode::invalid_argument, "discard needs paths: files or directories, or [\"/\"] for all changes");
   for (const std::string& path : wanted.paths) PLAYFS_CHECK(tree.discard(path, true));
-  std::uint64_t count = 0, checkpoint = 0;
+  std::uint64_t count = 0;
+  KeptChanges kept;
   for (const std::string& path : wanted.paths) {
-    auto discarded = tree.discard(path, false, checkpoint);
+    auto discarded = tree.discard(path, false, kept.latest());
     // One below another that was named before is as published already.
     if (!discarded && (discarded.error().code != ErrorCode::not_found || count == 0)) return fail(discarded.error());
     if (!discarded) continue;
     count += discarded->paths;
-    if (discarded->checkpoint != 0) checkpoint = discarded->checkpoint;
+    kept.add(discarded->checkpoint, shell_operand(path.empty() ? "." : path));
   }
   std::string text = "Discarded the changes to " + count_words(count, "path") + ".";
-  if (checkpoint != 0)
-    text += " In a shell there, playfs checkpoint restore " + std::to_string(checkpoint) + " brings them back.";
+  for (const KeptChanges::Kept& each : kept.all())
+    text += " In a shell there, playfs checkpoint restore " + std::to_string(each.checkpoint) + each.paths +
+            " brings them back.";
   return answered({std::move(text)}, "list with what=changes");
 }
 

@@ -78,6 +78,8 @@ std::string encoded(const Snapshot& snapshot) {
   put_value(body, "tracked", encode_tracked(snapshot.tracked));
   put_value(body, "conflicted", encode_conflicted(snapshot.conflicted));
   if (snapshot.state) put_value(body, "state", *snapshot.state);
+  for (const std::string& path : snapshot.concealed) put_value(body, "concealed", path);
+  for (const auto& [path, content] : snapshot.base_contents) put_value(body, "base_content", content + ' ' + path);
   for (const auto& [path, file] : snapshot.files) {
     // A rescued row precedes the file that it is about.
     if (auto at = snapshot.published.find(path); at != snapshot.published.end()) encode(body, PutRescued{at->second});
@@ -106,6 +108,11 @@ bool take_head(std::string_view block, Checkpoint& head) {
 bool take_value(const PutValue& value, Snapshot& snapshot) {
   if (value.key == "parent") snapshot.parents.emplace_back(value.value);
   if (value.key == "state") snapshot.state = value.value;
+  if (value.key == "concealed") snapshot.concealed.insert(value.value);
+  if (value.key == "base_content") {
+    const std::size_t end = std::min(value.value.find(' '), value.value.size() - 1);
+    snapshot.base_contents.emplace(value.value.substr(end + 1), value.value.substr(0, end));
+  }
   if (value.key == "tracked") {
     auto tracked = decode_tracked(value.value);
     if (!tracked) return false;
@@ -248,7 +255,6 @@ Result<Checkpoint> Snapshots::finish(const UniqueFd& folder, Snapshot snapshot) 
   const std::string name = folder_of(snapshot.head.id);
   if (std::rename(unfinished().c_str(), name.c_str()) != 0) return fail(error_from_errno(errno, "create " + name));
   PLAYFS_CHECK(sync_directory(path_));
-  drop_old(snapshot.head.made);
   return std::move(snapshot.head);
 }
 
@@ -256,17 +262,23 @@ void Snapshots::abandon() const noexcept {
   if (is_there()) remove_all(unfinished());
 }
 
-void Snapshots::drop_old(WallTime now) const {
+void Snapshots::drop_old(WallTime now, std::uint64_t used) const {
   auto all = ids();
-  all.pop_back();  // the new one
-  std::size_t left = all.size() + 1;
+  std::size_t left = all.size();
+  if (!all.empty()) all.pop_back();
   for (const std::uint64_t id : all) {
     const Checkpoint head = head_of(id);
     const bool is_old = !head.damage && head.made.nanoseconds < now.nanoseconds - kLongest.count();
     if (left <= kMost && !is_old) break;  // and so are all later ones
     // If this fails it is tried again with the next one.
-    if (std::rename(folder_of(id).c_str(), (folder_of(id) + '~').c_str()) == 0) --left;
+    if (id != used && drop(id)) --left;
   }
+}
+
+Status Snapshots::drop(std::uint64_t id) const {
+  const std::string name = folder_of(id);
+  if (std::rename(name.c_str(), (name + '~').c_str()) == 0) return {};
+  return fail(error_from_errno(errno, "drop " + name));
 }
 
 void Snapshots::remove_dropped() const noexcept {

@@ -37,6 +37,9 @@ struct Snapshot {
   std::map<std::string, FrozenFile, std::less<>> files;
   std::map<std::string, RescuedRow, std::less<>> published;  ///< by path: where FrozenFile::published is from
   PathSet deletions;
+  /// What the base had at the paths, as base_content(); a path without one was not there.
+  std::map<std::string, std::string, std::less<>> base_contents;
+  PathSet concealed;  ///< files that are hidden, since a merge put them: see stage/instructions.h
 
   [[nodiscard]] bool is_empty() const {
     return files.empty() && deletions.empty() && !state && parents.empty() && conflicted.empty();
@@ -63,10 +66,15 @@ class Snapshots {
 
   /// An empty folder for the files of a new snapshot.
   [[nodiscard]] Result<UniqueFd> begin() const;
-  /// Completes it under the next id. Those that are too many or too old no longer count, until remove_dropped().
+  /// Completes it under the next id.
   [[nodiscard]] Result<Checkpoint> finish(const UniqueFd& folder, Snapshot snapshot) const;
   /// Gives it up instead.
   void abandon() const noexcept;
+  // Those that are dropped no longer count; remove_dropped() removes them.
+  /// Drops those that are too many or too old, but neither the newest one nor `used`.
+  void drop_old(WallTime now, std::uint64_t used = 0) const;
+  [[nodiscard]] Status drop(std::uint64_t id) const;
+  /// Of the one with the largest id an empty folder stays, so that no id is used again.
   void remove_dropped() const noexcept;
 
  private:
@@ -76,7 +84,6 @@ class Snapshots {
   /// Ascending. `dropped`: those that are being removed, too.
   [[nodiscard]] std::vector<std::uint64_t> ids(bool dropped = false) const;
   [[nodiscard]] Checkpoint head_of(std::uint64_t id) const;
-  void drop_old(WallTime now) const;
 
   const std::string path_;
 };

@@ -314,7 +314,7 @@ Async<RequestAnswer> ProjectDirectory::commit(OperationPtr op, std::string text)
     co_return RequestAnswer{discard_document(dropped, wanted.commit.dry_run)};
   }
   if (wanted.kind == WorkRequest::Kind::checkpoint) {
-    PLAYFS_AWAIT(const CheckpointResult made, tree->checkpoint(op, wanted.message));
+    PLAYFS_AWAIT(const CheckpointResult made, tree->checkpoint(op, {wanted.message}));
     co_return RequestAnswer{checkpoint_document(made)};
   }
   if (wanted.kind == WorkRequest::Kind::restore) {

@@ -54,29 +54,35 @@ Result<DiscardResult> WorkTree::discard_all(const std::vector<std::string>& path
                                             std::uint64_t kept_in) {
   DiscardResult result;
   // Check all of them before changing anything.
-  for (const std::string& path : paths) {
-    PLAYFS_TRY(const std::uint32_t count, discard_now(path, true));
-    result.paths += count;
-  }
+  auto count = [&]() -> Result<std::uint32_t> {
+    std::uint32_t all = 0;
+    for (const std::string& path : paths) {
+      PLAYFS_TRY(const std::uint32_t some, discard_now(path, true));
+      all += some;
+    }
+    return all;
+  };
+  PLAYFS_TRY(result.paths, count());
   if (dry_run) return result;
   auto dropped = [&]() -> Result<std::uint32_t> {
-    const bool drops_something = result.paths > 0 || !stage_->merge_parents().empty();
-    std::unique_ptr<stage::Stage::Hold> hold;  // so that nothing is dropped that the checkpoint has not
-    if (drops_something) {
-      hold = stage_->hold_writers();
-      PLAYFS_TRY(result.checkpoint, keep_before_discard(*hold, kept_in));
+    // From here on nothing changes, so that nothing is dropped that the checkpoint has not. What was written meanwhile
+    // counts, too.
+    const auto hold = stage_->hold_writers();
+    PLAYFS_TRY(const std::uint32_t staged, count());
+    if (staged > 0 || !stage_->merge_parents().empty()) {
+      PLAYFS_TRY(result.checkpoint, keep_before_discard(*hold, paths, kept_in));
     }
     std::uint32_t discarded = 0;
     for (std::size_t i = 0; i < paths.size(); ++i) {
-      auto count = discard_now(paths[i], false);
+      auto some = discard_now(paths[i], false);
       // A path below one that was named earlier is as published already, and may no longer exist.
-      if (!count && count.error().code == ErrorCode::not_found && i > 0) continue;
-      if (!count) {
-        Error error = count.error();
+      if (!some && some.error().code == ErrorCode::not_found && i > 0) continue;
+      if (!some) {
+        Error error = some.error();
         if (i > 0) error.message += fmt::format("; the {} paths before it are already discarded", i);
         return fail(std::move(error));
       }
-      discarded += *count;
+      discarded += *some;
     }
     return discarded;
   }();
@@ -85,10 +91,11 @@ Result<DiscardResult> WorkTree::discard_all(const std::vector<std::string>& path
   return result;
 }
 
-Result<std::uint64_t> WorkTree::keep_before_discard(const stage::Stage::Hold& held, std::uint64_t kept_in) {
-  const auto known = kept_in == 0 ? std::vector<stage::Checkpoint>() : stage_->checkpoints();
-  auto is_it = [&](const stage::Checkpoint& each) { return each.id == kept_in; };
-  if (std::any_of(known.begin(), known.end(), is_it)) return kept_in;
+Result<std::uint64_t> WorkTree::keep_before_discard(const stage::Stage::Hold& held,
+                                                    const std::vector<std::string>& paths, std::uint64_t kept_in) {
+  // Not if any was written since that checkpoint was made.
+  auto is_kept = [&](const std::string& path) { return stage_->has_kept(kept_in, path, held); };
+  if (kept_in != 0 && std::all_of(paths.begin(), paths.end(), is_kept)) return kept_in;
   auto made = stage_->checkpoint("before a discard", held);
   if (made) return *made ? (*made)->id : 0;
   Error error = made.error().while_doing("nothing was discarded");

@@ -216,6 +216,25 @@ TEST_F(HiddenInstructions, ThatAMergePutsAreHiddenUnlessTheyAreInConflict) {
   EXPECT_EQ(read("GEMINI.md"), "mine and theirs");
 }
 
+TEST_F(HiddenInstructions, ThatAMergePutStayHiddenWhenACheckpointOfThemIsRestored) {
+  open(Instructions::hide, base_);
+  ASSERT_TRUE(bench_.put("GEMINI.md", "mine"));
+  Merged merged;
+  merged.paths = {{"AGENTS.md",
+                   MergedPath::Action::put,
+                   {},
+                   bench_.stage->prepare(Bytes("theirs too"), FileMode::regular).value()}};
+  ASSERT_TRUE(bench_.stage->integrate(base_, merged, {RevisionId("branch")}));
+  ASSERT_TRUE(bench_.stage->checkpoint("merging"));
+  ASSERT_TRUE(bench_.stage->discard(""));
+  ASSERT_TRUE(bench_.stage->restore(1, {}));
+  for (int round = 0; round < 2; ++round, reopen(Instructions::hide)) {
+    EXPECT_EQ(bench_.find("AGENTS.md"), nullptr);
+    EXPECT_EQ(read("GEMINI.md"), "mine");
+    EXPECT_EQ(bench_.changes(), (Lines{"M AGENTS.md", "A GEMINI.md"}));
+  }
+}
+
 TEST_F(HiddenInstructions, ThatWerePublishedFromHereStayVisibleWhenTheyAreMerged) {
   open(Instructions::show, base_);
   ASSERT_TRUE(bench_.put("AGENTS.md", "edited"));
