@@ -142,15 +142,17 @@ struct playfs_discard {
   __u64 reserved[3];
 };
 
+#define PLAYFS_CHECKPOINT_DROP 1u /* drop the checkpoint `id` instead, which frees the space of what it alone has */
+
 /* Keeps what is staged in a checkpoint on this machine. Ignored files are not part of it, and it is never published. It
  * is kept until there are 100 newer ones, or for 30 days. Errors: ENOENT there is no checkpoint `id` to drop. */
 struct playfs_checkpoint {
   __u32 size;
   __u32 version;
-  __u32 flags; /* 0 */
+  __u32 flags;
   __u32 reserved0;
   char message[PLAYFS_MESSAGE_MAX]; /* in: what it is for; may be empty */
-  __u64 id;                         /* out: 1, 2, 3, ...; 0: nothing was staged */
+  __u64 id;                         /* out: 1, 2, 3, ...; 0: nothing was staged. in: of the one to drop */
   __u64 paths;                      /* out */
   struct playfs_error error;
   __u64 reserved[4];

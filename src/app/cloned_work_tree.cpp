@@ -232,7 +232,12 @@ Result<vfs::DiscardResult> ClonedWorkTree::discard(const std::string& path, bool
 }
 
 Result<vfs::CheckpointResult> ClonedWorkTree::checkpoint(const std::string& message) {
-  return await<vfs::CheckpointResult>([&](auto done) { tree_->checkpoint(message, std::move(done)); });
+  return await<vfs::CheckpointResult>([&](auto done) { tree_->checkpoint({message}, std::move(done)); });
+}
+
+Status ClonedWorkTree::drop_checkpoint(std::uint64_t id) {
+  PLAYFS_CHECK(await<vfs::CheckpointResult>([&](auto done) { tree_->checkpoint({{}, id}, std::move(done)); }));
+  return {};
 }
 
 Result<vfs::RestoreResult> ClonedWorkTree::restore(const vfs::RestoreRequest& request) {

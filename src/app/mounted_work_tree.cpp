@@ -296,6 +296,13 @@ Result<vfs::CheckpointResult> MountedWorkTree::checkpoint(const std::string& mes
   return vfs::CheckpointResult{request.id, request.paths};
 }
 
+Status MountedWorkTree::drop_checkpoint(std::uint64_t id) {
+  auto request = prepared<playfs_checkpoint>();
+  request.flags = PLAYFS_CHECKPOINT_DROP;
+  request.id = id;
+  return call(PLAYFS_IOC_CHECKPOINT, request, "drop checkpoint " + std::to_string(id));
+}
+
 Result<vfs::RestoreResult> MountedWorkTree::restore(const vfs::RestoreRequest& wanted) {
   auto request = prepared<playfs_restore>();
   request.id = wanted.id;

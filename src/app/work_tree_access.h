@@ -68,6 +68,7 @@ class WorkTreeAccess {
                                                            std::uint64_t kept_in = 0) = 0;
   /// Keeps what is staged.
   [[nodiscard]] virtual Result<vfs::CheckpointResult> checkpoint(const std::string& message) = 0;
+  [[nodiscard]] virtual Status drop_checkpoint(std::uint64_t id) = 0;
   /// Stages what a checkpoint has; it is listed in the status.
   [[nodiscard]] virtual Result<vfs::RestoreResult> restore(const vfs::RestoreRequest& request) = 0;
 

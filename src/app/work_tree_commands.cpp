@@ -95,7 +95,8 @@ void add_checkpoints(CommandRegistry& registry) {
                    "  playfs checkpoint restore 3 src\n"
                    "\n"
                    "Ignored files are not part of a checkpoint. It is never published, and kept until there\n"
-                   "are 100 newer ones, or for 30 days.",
+                   "are 100 newer ones, or for 30 days. It takes the space of files that were changed or\n"
+                   "deleted since, until it is dropped.",
                    checkpoint, c);
   command->add_option("-m,--message", c->message, "What it is for")->type_name("TEXT");
   command->add_option("PATH", c->path, "A path in the work tree (default: the working directory)");
@@ -105,6 +106,14 @@ void add_checkpoints(CommandRegistry& registry) {
       .add(*command, "list", "List the checkpoints, newest first",
            "  playfs checkpoint list\n  playfs checkpoint list --json", list_checkpoints, l)
       ->add_option("PATH", l->path, "A path in the work tree (default: the working directory)");
+
+  std::shared_ptr<CheckpointDropArguments> dr;
+  registry
+      .add(*command, "drop", "Drop checkpoints, to free their space",
+           "  playfs checkpoint list        shows the size of large ones\n  playfs checkpoint drop 3 4",
+           drop_checkpoints, dr)
+      ->add_option("ID", dr->ids, "The checkpoints, as playfs checkpoint list shows them")
+      ->required();
 
   std::shared_ptr<CheckpointRestoreArguments> r;
   auto* restore_command =

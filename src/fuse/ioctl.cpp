@@ -199,15 +199,18 @@ void discard(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view in
 void checkpoint(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_checkpoint>(input);
   if (!decoded) return request.error_number(EINVAL);
-  if (decoded->flags != 0) return refuse(request, *decoded, kNoFlag);
+  const bool drops = decoded->flags == PLAYFS_CHECKPOINT_DROP;
+  if ((decoded->flags & ~PLAYFS_CHECKPOINT_DROP) != 0) return refuse(request, *decoded, kNoFlag);
   auto message = text_of(decoded->message);
   if (!message) return refuse(request, *decoded, kNoText);
+  if (drops && decoded->id == 0) return refuse(request, *decoded, "no checkpoint given");
+  vfs::CheckpointRequest wanted{*std::move(message), drops ? decoded->id : 0};
   vfs::Caller caller = request.caller();
   file_system.checkpoint(
-      caller, node, *std::move(message),
+      caller, node, std::move(wanted),
       [request = std::move(request), answer = *decoded](Result<vfs::CheckpointResult> result) mutable {
         if (!result) return answer_error(request, answer, result.error());
-        answer.id = result->id;
+        if (answer.flags == 0) answer.id = result->id;
         answer.paths = result->paths;
         request.ioctl_result(&answer, sizeof answer);
       });

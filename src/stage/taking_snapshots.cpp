@@ -81,6 +81,7 @@ Result<std::optional<Checkpoint>> Stage::State::take_snapshot(const std::string&
         }
         if (!size) return fail(size.error());
         known = shared.emplace(from->number(), *size).first;
+        snapshot.head.bytes += *size;
       }
       FrozenFile& file = snapshot.files.find(path)->second;
       file.size = known->second;

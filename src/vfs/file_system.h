@@ -116,6 +116,11 @@ struct DiscardResult {
   std::uint64_t checkpoint = 0;  ///< it has what was dropped; 0: nothing was
 };
 
+struct CheckpointRequest {
+  std::string message;
+  std::uint64_t drop = 0;  ///< drop this one instead
+};
+
 struct CheckpointResult {
   std::uint64_t id = 0;  ///< 0: nothing was staged
   std::uint64_t paths = 0;
@@ -206,7 +211,7 @@ class FileSystem {
   /// Drops what is staged at and below a path, after keeping it in a checkpoint.
   virtual void discard(const Caller&, NodeId, DiscardRequest, Reply<DiscardResult>) = 0;
   /// Keeps what is staged, for a restore.
-  virtual void checkpoint(const Caller&, NodeId, std::string message, Reply<CheckpointResult>) = 0;
+  virtual void checkpoint(const Caller&, NodeId, CheckpointRequest, Reply<CheckpointResult>) = 0;
   virtual void restore(const Caller&, NodeId, RestoreRequest, Reply<RestoreResult>) = 0;
   /// Updates to head, or merges `revision` if one is given.
   virtual void update(const Caller&, NodeId, RevisionId revision, Reply<UpdateResult>) = 0;

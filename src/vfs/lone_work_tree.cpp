@@ -91,10 +91,10 @@ void LoneWorkTree::discard(DiscardRequest request, Reply<DiscardResult> done) {
                      std::move(done));
 }
 
-void LoneWorkTree::checkpoint(std::string message, Reply<CheckpointResult> done) {
+void LoneWorkTree::checkpoint(CheckpointRequest request, Reply<CheckpointResult> done) {
   run<CheckpointResult>(Counted::checkpoint,
-                        as_attempt([tree = tree_, message = std::move(message)](const OperationPtr& op) {
-                          return tree->checkpoint(op, message);
+                        as_attempt([tree = tree_, request = std::move(request)](const OperationPtr& op) {
+                          return tree->checkpoint(op, request);
                         }),
                         std::move(done));
 }

@@ -43,7 +43,7 @@ class LoneWorkTree {
   void commit(CommitRequest request, CancelToken cancel, Reply<CommitResult> done);
   /// REQUIRES: request.path.
   void discard(DiscardRequest request, Reply<DiscardResult> done);
-  void checkpoint(std::string message, Reply<CheckpointResult> done);
+  void checkpoint(CheckpointRequest request, Reply<CheckpointResult> done);
   void restore(RestoreRequest request, Reply<RestoreResult> done);
   /// Updates to head, or merges `revision` if one is given.
   void update(const RevisionId& revision, Reply<UpdateResult> done);

@@ -452,9 +452,9 @@ Async<DiscardResult> discard_in(Mount& mount, OperationPtr op, NodeId id, Discar
   co_return co_await discarded;
 }
 
-Async<CheckpointResult> checkpoint_in(Mount& mount, OperationPtr op, NodeId id, std::string message) {
+Async<CheckpointResult> checkpoint_in(Mount& mount, OperationPtr op, NodeId id, CheckpointRequest request) {
   PLAYFS_AWAIT(const auto tree, repeat([&] { return work_tree_of(mount, op, id); }));
-  auto made = tree->checkpoint(op, std::move(message));
+  auto made = tree->checkpoint(op, std::move(request));
   co_return co_await made;
 }
 
@@ -485,9 +485,10 @@ void MountFileSystem::discard(const Caller& caller, NodeId id, DiscardRequest re
   run_ioctl<DiscardResult>(*mount_, Counted::discard, caller, id, std::move(attempt), std::move(reply));
 }
 
-void MountFileSystem::checkpoint(const Caller& caller, NodeId id, std::string message, Reply<CheckpointResult> reply) {
-  auto attempt = as_attempt([mount = mount_.get(), id, message = std::move(message)](const OperationPtr& op) {
-    return checkpoint_in(*mount, op, id, message);
+void MountFileSystem::checkpoint(const Caller& caller, NodeId id, CheckpointRequest request,
+                                 Reply<CheckpointResult> reply) {
+  auto attempt = as_attempt([mount = mount_.get(), id, request = std::move(request)](const OperationPtr& op) {
+    return checkpoint_in(*mount, op, id, request);
   });
   run_ioctl<CheckpointResult>(*mount_, Counted::checkpoint, caller, id, std::move(attempt), std::move(reply));
 }

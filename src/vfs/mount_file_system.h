@@ -86,7 +86,7 @@ class MountFileSystem final : public FileSystem {
   void commit(const Caller&, NodeId, CommitRequest, Reply<CommitResult>) override;
   void work_status(const Caller&, NodeId, Reply<WorkStatus>) override;
   void discard(const Caller&, NodeId, DiscardRequest, Reply<DiscardResult>) override;
-  void checkpoint(const Caller&, NodeId, std::string message, Reply<CheckpointResult>) override;
+  void checkpoint(const Caller&, NodeId, CheckpointRequest, Reply<CheckpointResult>) override;
   void restore(const Caller&, NodeId, RestoreRequest, Reply<RestoreResult>) override;
   void cancel(const Caller&, NodeId, Reply<Cancelled>) override;
   void update(const Caller&, NodeId, RevisionId revision, Reply<UpdateResult>) override;

@@ -171,6 +171,24 @@ class Cases(Clones):
                          {'theirs': 'by others\n', 'deleted': 'by others\n', 'new': 'by others\n', 'removed': 'both\n',
                           'mine': 'staged\n'})
 
+    def test_dropping_them(self):
+        (self.tree / 'big').write_bytes(bytes(3 << 20))
+        self.json('checkpoint')
+        (self.tree / 'big').write_bytes(b'small')
+        for _ in range(2):
+            self.json('checkpoint')
+        self.assertEqual([each['bytes'] for each in self.listed()], [5, 5, 3 << 20])
+        self.assertRegex(self.run_in('checkpoint', 'list').stdout, r'(?m)^1  .*  1 path  3072 KB$')
+        self.assertEqual(self.json('checkpoint', 'drop', '1', '3')['dropped'], [1, 3])
+        self.assertEqual([each['id'] for each in self.listed()], [2])
+        for words in (['drop', '1'], ['drop', 'x'], ['restore', '3']):
+            self.assertEqual(self.json('checkpoint', *words, code=NOT_FOUND)['error']['code'], 'not_found')
+        self.close_tree()
+        self.assertIn('1 checkpoint', self.doctor().stdout)
+        self.tree = self.open_tree()
+        self.assertEqual(self.json('checkpoint')['checkpoint'], 4, 'no id is used again')
+        self.assertEqual(self.run_in('checkpoint', 'drop', check=False).returncode, USAGE)
+
     def test_a_merge_and_its_conflicts_come_back(self):
         other = self.clone('other', 'bob')
         (other / 'rose').write_text('theirs\n')

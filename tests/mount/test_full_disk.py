@@ -112,6 +112,16 @@ class FullDisk(fixture.Fixture):
         self.remount()
         self.assertEqual(self.describe(self.work), before)
 
+    def test_dropping_a_checkpoint_makes_room(self):
+        (self.work / 'big').write_bytes(os.urandom(9 << 20))
+        self.playfs('discard', 'big', cwd=self.work)
+        again = self.work / 'again'
+        self.assert_full(lambda: again.write_bytes(os.urandom(9 << 20)))
+        again.unlink()
+        self.assertRegex(self.playfs('checkpoint', 'list', cwd=self.work).stdout, r'(?m)^1 .* 9216 KB')
+        self.playfs('checkpoint', 'drop', '1', cwd=self.work)
+        again.write_bytes(os.urandom(9 << 20))
+
     def test_names_can_be_removed_when_there_is_room_for_none(self):
         made = 0
         with open(self.work / 'ballast', 'wb') as file:

@@ -8,10 +8,14 @@
 #include "app/path_in_work.h"
 #include "app/work_tree_access.h"
 #include "base/shell.h"
+#include "vfs/control/control_text.h"
 
 namespace playfs::app {
 
 namespace {
+
+/// What takes less space needs no decision.
+constexpr std::uint64_t kWorthMentioning = 1 << 20;
 
 std::string paths_words(std::uint64_t count) { return std::to_string(count) + (count == 1 ? " path" : " paths"); }
 
@@ -29,7 +33,9 @@ std::string line_of(const JsonObject& checkpoint) {
   const std::string id = std::to_string(number_of(checkpoint, "id"));
   if (const std::string damage = text_of(checkpoint, "damage"); !damage.empty()) return id + "  " + safe(damage);
   const std::string message = text_of(checkpoint, "message");
+  const std::uint64_t bytes = number_of(checkpoint, "bytes");
   return id + "  " + safe(text_of(checkpoint, "created_at")) + "  " + paths_words(number_of(checkpoint, "paths")) +
+         (bytes < kWorthMentioning ? "" : "  " + vfs::size_words(bytes)) +
          (message.empty() ? "" : "  " + safe(message.substr(0, message.find('\n'))));
 }
 
@@ -74,6 +80,23 @@ Result<ExitCode> list_checkpoints(CommandContext& context, const CheckpointListA
   if (listed.empty()) context.out.note("There are no checkpoints. Try: playfs checkpoint -m TEXT");
   else context.out.note("Try: playfs checkpoint restore ID");
   context.out.document(JsonObject{{"project", tree->place().project}, {"checkpoints", std::move(listed)}});
+  return ExitCode::done;
+}
+
+Result<ExitCode> drop_checkpoints(CommandContext& context, const CheckpointDropArguments& arguments) {
+  std::vector<std::uint64_t> ids;
+  for (const std::string& text : arguments.ids) {
+    PLAYFS_TRY(const std::uint64_t id, parse_id(text));
+    ids.push_back(id);
+  }
+  PLAYFS_TRY(auto tree, open_work_tree(context, context.io.absolute("."), "checkpoint drop"));
+  Json::Array dropped;
+  for (const std::uint64_t id : ids) {
+    PLAYFS_CHECK(tree->drop_checkpoint(id));
+    context.out.note("Dropped checkpoint " + std::to_string(id) + ".");
+    dropped.emplace_back(id);
+  }
+  context.out.document(JsonObject{{"project", tree->place().project}, {"dropped", std::move(dropped)}});
   return ExitCode::done;
 }
 

@@ -125,6 +125,11 @@ struct CheckpointListArguments {
 };
 Result<ExitCode> list_checkpoints(CommandContext& context, const CheckpointListArguments& arguments);
 
+struct CheckpointDropArguments {
+  std::vector<std::string> ids;
+};
+Result<ExitCode> drop_checkpoints(CommandContext& context, const CheckpointDropArguments& arguments);
+
 struct CheckpointRestoreArguments {
   std::string id;
   std::vector<std::string> paths;  ///< none: everything in the work tree of the working directory

@@ -73,6 +73,7 @@ std::string encoded(const Snapshot& snapshot) {
   put_value(head, "made", std::to_string(snapshot.head.made.nanoseconds));
   put_value(head, "base", snapshot.head.base.text());
   put_value(head, "paths", std::to_string(snapshot.head.paths));
+  put_value(head, "bytes", std::to_string(snapshot.head.bytes));
   put_value(head, "message", snapshot.head.message);
   for (const RevisionId& parent : snapshot.parents) put_value(body, "parent", parent.text());
   put_value(body, "tracked", encode_tracked(snapshot.tracked));
@@ -100,6 +101,7 @@ bool take_head(std::string_view block, Checkpoint& head) {
     if (value->key == "made") head.made = {parse_number<std::int64_t>(value->value).value_or(0)};
     if (value->key == "base") head.base = RevisionId(value->value);
     if (value->key == "paths") head.paths = parse_number<std::uint64_t>(value->value).value_or(0);
+    if (value->key == "bytes") head.bytes = parse_number<std::uint64_t>(value->value).value_or(0);
     if (value->key == "message") head.message = value->value;
   }
   return true;
@@ -287,7 +289,15 @@ void Snapshots::remove_dropped() const noexcept {
   std::vector<std::string> dropped;
   for (fs::directory_iterator entry(path_, problem), end; !problem && entry != end; entry.increment(problem))
     if (std::string path = entry->path(); path.ends_with('~')) dropped.push_back(std::move(path));
-  for (const std::string& path : dropped) remove_all(path);
+  const auto all = ids(true);
+  for (const std::string& path : dropped) {
+    if (!all.empty() && path == folder_of(all.back()) + '~') {
+      for (fs::directory_iterator entry(path, problem), end; !problem && entry != end; entry.increment(problem))
+        remove_all(entry->path());
+    } else {
+      remove_all(path);
+    }
+  }
 }
 
 }  // namespace playfs::stage

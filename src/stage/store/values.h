@@ -65,6 +65,7 @@ struct Checkpoint {
   std::string message;
   RevisionId base;              ///< what it was staged on; "": nothing
   std::uint64_t paths = 0;      ///< what was staged, the project's state included
+  std::uint64_t bytes = 0;      ///< of its files; others may have the same
   std::optional<Error> damage;  ///< why it cannot be read; nothing else is known then
 };
 

@@ -32,6 +32,7 @@ Json checkpoint_json(const stage::Checkpoint& checkpoint) {
                     {"created_at", is_sound ? Json(format_iso8601(checkpoint.made)) : Json()},
                     {"message", checkpoint.message},
                     {"paths", checkpoint.paths},
+                    {"bytes", checkpoint.bytes},
                     {"base", checkpoint.base.text()},
                     {"damage", is_sound ? Json() : Json(checkpoint.damage->message)}};
 }

@@ -54,7 +54,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   /// unless `kept_in` is one.
   Async<DiscardResult> discard(OperationPtr op, std::vector<std::string> paths, bool dry_run,
                                std::uint64_t kept_in = 0);
-  Async<CheckpointResult> checkpoint(OperationPtr op, std::string message);
+  Async<CheckpointResult> checkpoint(OperationPtr op, CheckpointRequest request);
   Async<RestoreResult> restore(OperationPtr op, RestoreRequest request);
   Async<UpdateResult> update(OperationPtr op);
   Async<UpdateResult> merge(OperationPtr op, RevisionId revision);

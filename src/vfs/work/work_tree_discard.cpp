@@ -100,7 +100,7 @@ Result<std::uint64_t> WorkTree::keep_before_discard(const stage::Stage::Hold& he
   if (made) return *made ? (*made)->id : 0;
   Error error = made.error().while_doing("nothing was discarded");
   if (error.code == ErrorCode::no_space)
-    error.hint = "make room on the disk; files that you delete with rm are not kept in a checkpoint";
+    error.hint = "playfs checkpoint drop ID; or delete files with rm, which does not keep them in a checkpoint";
   return fail(std::move(error));
 }
 
@@ -119,12 +119,13 @@ void WorkTree::staged_less() {
   follow_head();
 }
 
-Async<CheckpointResult> WorkTree::checkpoint(OperationPtr op, std::string message) {
+Async<CheckpointResult> WorkTree::checkpoint(OperationPtr op, CheckpointRequest request) {
   PLAYFS_CO_CHECK(check_may_write(op->caller));
-  PLAYFS_AWAIT_CHECK(know_rules(op));
+  if (request.drop == 0) PLAYFS_AWAIT_CHECK(know_rules(op));
   CheckpointResult result;
-  PLAYFS_AWAIT_CHECK(on_disk(mount_, [self = shared_from_this(), &message, &result]() -> Status {
-    PLAYFS_TRY(const auto made, self->stage_->checkpoint(message));
+  PLAYFS_AWAIT_CHECK(on_disk(mount_, [self = shared_from_this(), &request, &result]() -> Status {
+    if (request.drop != 0) return self->stage_->drop_checkpoint(request.drop);
+    PLAYFS_TRY(const auto made, self->stage_->checkpoint(request.message));
     if (made) result = {made->id, made->paths};
     return {};
   }));

@@ -102,8 +102,9 @@ class FewFiles final : public FileSystem {
     }
     reply(DiscardResult{7, 12});
   }
-  void checkpoint(const Caller&, NodeId, std::string message, Reply<CheckpointResult> reply) override {
-    reply(CheckpointResult{message.size(), 2});
+  void checkpoint(const Caller&, NodeId, CheckpointRequest request, Reply<CheckpointResult> reply) override {
+    if (request.drop == 404) return reply(fail(ErrorCode::not_found, "there is no checkpoint 404"));
+    reply(CheckpointResult{request.message.size(), 2});
   }
   void restore(const Caller&, NodeId, RestoreRequest request, Reply<RestoreResult> reply) override {
     if (request.id == 404) return reply(fail(ErrorCode::not_found, "there is no checkpoint 404"));
@@ -314,6 +315,16 @@ TEST_F(SessionTest, CheckpointsAreMadeAndRestoredByIoctl) {
   ASSERT_EQ(ioctl(fd.get(), PLAYFS_IOC_CHECKPOINT, &made), 0) << strerror(errno);
   EXPECT_EQ(made.id, 7u);
   EXPECT_EQ(made.paths, 2u);
+  auto drop = [&](std::uint64_t id, unsigned flags) {
+    made.flags = flags;
+    made.id = id;
+    return ioctl(fd.get(), PLAYFS_IOC_CHECKPOINT, &made) == 0 ? 0 : errno;
+  };
+  EXPECT_EQ(drop(7, PLAYFS_CHECKPOINT_DROP), 0);
+  EXPECT_EQ(made.id, 7u);
+  EXPECT_EQ(drop(404, PLAYFS_CHECKPOINT_DROP), ENOENT);
+  EXPECT_EQ(drop(0, PLAYFS_CHECKPOINT_DROP), EINVAL);
+  EXPECT_EQ(drop(7, 2), EINVAL);
 
   auto restore = [&](std::uint64_t id, const std::string& paths) {
     playfs_restore request{};
