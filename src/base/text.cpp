@@ -100,7 +100,7 @@ bool is_valid_utf8(std::string_view text) {
         continue;
       }
     }
-    auto decoded = first_code_point(text);
+    const auto decoded = static_cast<unsigned char>(text[0]) < 0x80 ? CodePoint{0, 1} : first_code_point(text);
     if (decoded.length == 0) return false;
     text.remove_prefix(decoded.length);
   }

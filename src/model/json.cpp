@@ -11,13 +11,10 @@
 
 namespace playfs {
 
-JsonObject::JsonObject() = default;
 JsonObject::JsonObject(std::initializer_list<JsonMember> members) : members_(members) {}
+JsonObject::JsonObject(std::vector<JsonMember> members) : members_(std::move(members)) {}
 JsonObject::JsonObject(const JsonObject&) = default;
-JsonObject::JsonObject(JsonObject&&) noexcept = default;
 JsonObject& JsonObject::operator=(const JsonObject&) = default;
-JsonObject& JsonObject::operator=(JsonObject&&) noexcept = default;
-JsonObject::~JsonObject() = default;
 
 const Json* JsonObject::find(std::string_view name) const {
   for (const auto& member : members_)

@@ -20,6 +20,8 @@ class JsonObject {
  public:
   JsonObject();
   JsonObject(std::initializer_list<JsonMember> members);
+  /// REQUIRES: distinct names.
+  explicit JsonObject(std::vector<JsonMember> members);
   JsonObject(const JsonObject&);
   JsonObject(JsonObject&&) noexcept;
   JsonObject& operator=(const JsonObject&);
@@ -96,6 +98,12 @@ struct JsonMember {
   std::string name;
   Json value;
 };
+
+// Inline, since parsing moves every value a few times.
+inline JsonObject::JsonObject() = default;
+inline JsonObject::JsonObject(JsonObject&&) noexcept = default;
+inline JsonObject& JsonObject::operator=(JsonObject&&) noexcept = default;
+inline JsonObject::~JsonObject() = default;
 
 /// The length of `text` as a JSON string with quotes and escapes: exactly what wire::to_text prints.
 std::size_t json_size_of_string(std::string_view text);

@@ -1,5 +1,9 @@
 #include "model/manifest.h"
 
+#include <set>
+#include <string_view>
+#include <utility>
+
 #include "model/chunking.h"
 #include "model/path.h"
 #include "model/repository.h"
@@ -63,6 +67,18 @@ bool is_head_of_git(const PublishedFile& file, std::string* why) {
   return true;
 }
 
+std::set<std::string> files_with_names_of_directories(const std::map<std::string, FileEntry, std::less<>>& files) {
+  std::set<std::string> found;
+  std::string_view last;
+  for (const auto& [path, entry] : files) {
+    const std::string_view directory = std::string_view(path).substr(0, path.rfind('/') + 1);  // npos + 1 is 0
+    if (directory == std::exchange(last, directory)) continue;
+    for (auto end = directory.find('/'); end != std::string_view::npos; end = directory.find('/', end + 1))
+      if (auto file = files.find(directory.substr(0, end)); file != files.end()) found.insert(file->first);
+  }
+  return found;
+}
+
 }  // namespace
 
 Manifest make_manifest(std::vector<PublishedFile> files) {
@@ -72,22 +88,16 @@ Manifest make_manifest(std::vector<PublishedFile> files) {
     if (!TreePath::parse(file.path, &why) || is_head_of_git(file, &why)) {
       manifest.refused.push_back({std::move(file.path), std::move(why), std::move(file.published)});
     } else {
-      manifest.files.emplace(file.path, std::move(file.entry));
+      manifest.files.emplace_hint(manifest.files.end(), file.path, std::move(file.entry));  // most are sorted
     }
   }
-  std::map<std::string_view, Json*> published;  // by path, once one is needed
-  for (auto file = manifest.files.begin(); file != manifest.files.end();) {
-    const std::string directory = file->first + '/';
-    auto below = manifest.files.lower_bound(directory);
-    if (below == manifest.files.end() || !below->first.starts_with(directory)) {
-      ++file;
-      continue;
-    }
-    if (published.empty())
-      for (auto& each : files) published.emplace(each.path, &each.published);
-    manifest.refused.push_back(
-        {file->first, "a file has the name of a directory", std::move(*published.find(file->first)->second)});
-    file = manifest.files.erase(file);
+  const std::set<std::string> directories = files_with_names_of_directories(manifest.files);
+  if (directories.empty()) return manifest;
+  std::map<std::string_view, Json*> published;  // by path
+  for (auto& each : files) published.emplace(each.path, &each.published);
+  for (const std::string& path : directories) {
+    manifest.refused.push_back({path, "a file has the name of a directory", std::move(*published.find(path)->second)});
+    manifest.files.erase(path);
   }
   return manifest;
 }

@@ -22,6 +22,15 @@ bool is_folder_of_git(std::string_view folded) {
   return folded == ".git" || folded == "git~1";  // its short name on FAT and NTFS
 }
 
+/// Whether the folded name may begin with one of these lower-case characters. Tells most names apart without folding
+/// them: only what is not ASCII is dropped at the beginning, or becomes another letter.
+bool may_begin_with(std::string_view characters, std::string_view name) {
+  if (name.empty()) return false;
+  const char first = name.front() >= 'A' && name.front() <= 'Z' ? static_cast<char>(name.front() + 32) : name.front();
+  return static_cast<unsigned char>(first) >= 0x80 || characters.find(first) != std::string_view::npos;
+}
+constexpr std::string_view kBeginningsOfGit = ".g";
+
 }  // namespace
 
 /// NTFS drops trailing dots and spaces, and treats what follows ':'
@@ -37,18 +46,22 @@ std::string folded_name(std::string_view name) {
   return text;
 }
 
-bool is_git_alias(std::string_view name) { return is_folder_of_git(folded_name(name)); }
-
-bool is_repository_folder(std::string_view name) {
-  const std::string text = folded_name(name);
-  return is_folder_of_git(text) || std::find(kFolders.begin(), kFolders.end(), text) != kFolders.end() ||
-         std::find(kPlainFolders.begin(), kPlainFolders.end(), name) != kPlainFolders.end();
+bool is_git_alias(std::string_view name) {
+  return may_begin_with(kBeginningsOfGit, name) && is_folder_of_git(folded_name(name));
 }
 
-bool is_own_folder(std::string_view name) { return folded_name(name) == ".playfs"; }
+bool is_repository_folder(std::string_view name) {
+  if (std::find(kPlainFolders.begin(), kPlainFolders.end(), name) != kPlainFolders.end()) return true;
+  if (!may_begin_with(kBeginningsOfGit, name)) return false;  // as all of kFolders
+  const std::string text = folded_name(name);
+  return is_folder_of_git(text) || std::find(kFolders.begin(), kFolders.end(), text) != kFolders.end();
+}
+
+bool is_own_folder(std::string_view name) { return may_begin_with(".", name) && folded_name(name) == ".playfs"; }
 
 bool is_named_as_head(std::string_view path) {
-  return folded_name(path.substr(path.rfind('/') + 1)) == "head";  // npos + 1 is 0
+  const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  return may_begin_with("h", name) && folded_name(name) == "head";
 }
 
 bool is_content_of_head(FileMode mode, std::string_view beginning) {

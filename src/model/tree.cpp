@@ -1,5 +1,7 @@
 #include "model/tree.h"
 
+#include <iterator>
+
 namespace playfs {
 
 namespace {
@@ -10,6 +12,13 @@ std::string_view take_component(std::string_view& path) {
   std::string_view name = path.substr(0, slash);
   path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
   return name;
+}
+
+/// The child of that name, made if there is none. Manifests are sorted, so most often it is the last one or comes next.
+Tree::Child& child_named(std::string_view name, Tree::Directory& directory) {
+  auto& children = directory.children;
+  if (!children.empty() && std::prev(children.end())->first == name) return std::prev(children.end())->second;
+  return children.emplace_hint(children.end(), name, Tree::Child())->second;
 }
 
 }  // namespace
@@ -34,11 +43,11 @@ Tree::Tree(Manifest manifest) : manifest_(std::move(manifest)) {
     std::string_view rest = path;
     std::string_view name = take_component(rest);
     for (; !rest.empty(); name = take_component(rest)) {
-      Child& child = directory->children[std::string(name)];
+      Child& child = child_named(name, *directory);
       if (!std::holds_alternative<std::unique_ptr<Directory>>(child)) child = std::make_unique<Directory>();
       directory = std::get<std::unique_ptr<Directory>>(child).get();
     }
-    directory->children.emplace(name, &entry);
+    child_named(name, *directory) = &entry;
   }
 }
 

@@ -53,7 +53,9 @@ Status read_continuation(Manifest& manifest, std::string_view text) {
     if (!object || object->size() != 1) return refuse("a line is not a file");
     const std::string& path = object->begin()->name;
     Json& entry = *object->find(path);
-    if (!seen.insert(path).second) return refuse("it repeats a path");
+    const std::size_t known = seen.size();
+    seen.emplace_hint(seen.end(), path);  // most texts are sorted
+    if (seen.size() == known) return refuse("it repeats a path");
     if (manifest.files.contains(path) || path == kContinuationPath) continue;
     std::string why;
     if (auto decoded = decode_file_entry(entry, &why)) all.push_back({path, *std::move(decoded), std::move(entry)});

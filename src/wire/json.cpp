@@ -1,7 +1,9 @@
 #include "wire/json.h"
 
+#include <iterator>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -29,7 +31,9 @@ namespace {
 /// Builds the value from RapidJSON's events. Returning false ends the parse; `refusal` gives the reason.
 class Builder {
  public:
-  Builder(const JsonLimits& limits, bool drop_deep_records) : limits_(limits), drop_deep_records_(drop_deep_records) {}
+  Builder(const JsonLimits& limits, bool drop_deep_records) : limits_(limits), drop_deep_records_(drop_deep_records) {
+    open_.reserve(kUsualDepth);
+  }
 
   std::string refusal;
   Json take() { return std::move(root_); }
@@ -44,26 +48,22 @@ class Builder {
   }
   bool Key(const char* text, rapidjson::SizeType length, bool) {
     if (!check_text({text, length})) return false;
-    if (skipping_ == 0) open_.back().name.assign(text, length);
+    if (skipping_ == 0) innermost().name.assign(text, length);
     return true;
   }
   bool StartObject() { return open(true); }
   bool StartArray() { return open(false); }
   bool EndObject(rapidjson::SizeType) {
     if (skipping_ > 0) return end_skipped();
-    Open& object = open_.back();
-    JsonObject members;
-    members.had_duplicate_names = object.had_duplicate_names;
-    for (auto& member : object.members) members.append(std::move(member.name), std::move(member.value));
-    open_.pop_back();
-    place(std::move(members));
+    Open& closed = close();
+    JsonObject object(taken(closed.members));
+    object.had_duplicate_names = closed.had_duplicate_names;
+    place(std::move(object));
     return true;
   }
   bool EndArray(rapidjson::SizeType) {
     if (skipping_ > 0) return end_skipped();
-    Json::Array items = std::move(open_.back().items);
-    open_.pop_back();
-    place(std::move(items));
+    place(taken(close().items));
     return true;
   }
   // kParseNumbersAsStringsFlag makes all numbers arrive as text, but the reader's template requires these.
@@ -83,6 +83,14 @@ class Builder {
     std::map<std::string, std::size_t> positions;  // members by name, once there are many; strangers choose them
     bool had_duplicate_names = false;
 
+    void begin(bool as_object) {
+      is_object = as_object;
+      items.clear();
+      members.clear();
+      positions.clear();
+      had_duplicate_names = false;
+      if (as_object) members.reserve(kUsualMembers);
+    }
     JsonMember* find(const std::string& wanted) {
       constexpr std::size_t few = 16;
       if (members.size() > few) {
@@ -95,14 +103,16 @@ class Builder {
         if (member.name == wanted) return &member;
       return nullptr;
     }
-    void put(Json value) {
+    void put(Json&& value) {
       if (JsonMember* earlier = find(name)) {
         had_duplicate_names = true;
         earlier->value = std::move(value);
         return;
       }
       if (!positions.empty()) positions.emplace(name, members.size());
-      members.push_back({std::move(name), std::move(value)});
+      JsonMember& added = members.emplace_back();
+      added.name.swap(name);
+      added.value = std::move(value);
     }
   };
 
@@ -121,34 +131,48 @@ class Builder {
   bool open(bool is_object) {
     if (!count()) return false;
     if (skipping_ > 0) return ++skipping_ <= kDeepestSkipped || refuse("nested too deeply");
-    if (open_.size() >= limits_.depth) {
+    if (depth_ >= limits_.depth) {
       if (!drop_deep_records_ || !in_record_of_page())
         return refuse(fmt::format("nested deeper than {} levels", limits_.depth));
-      skipping_ = open_.size() - kRecordLevel + 1;
-      open_.erase(open_.begin() + kRecordLevel, open_.end());
+      skipping_ = depth_ - kRecordLevel + 1;
+      depth_ = kRecordLevel;
       return true;
     }
-    open_.emplace_back().is_object = is_object;
+    if (depth_ == open_.size()) open_.emplace_back();
+    open_[depth_++].begin(is_object);
     return true;
   }
-  bool add(Json value) {
+  bool add(Json&& value) {
     if (!count()) return false;
     if (skipping_ == 0) place(std::move(value));
     return true;
   }
   bool in_record_of_page() const {
-    return open_.size() > kRecordLevel && open_[0].is_object && open_[0].name == "records" && !open_[1].is_object;
+    return depth_ > kRecordLevel && open_[0].is_object && open_[0].name == "records" && !open_[1].is_object;
   }
   bool end_skipped() {
-    if (--skipping_ == 0) open_.back().items.emplace_back();  // null, in the page's list
+    if (--skipping_ == 0) innermost().items.emplace_back();  // null, in the page's list
     return true;
   }
-  void place(Json value) {
-    if (open_.empty()) root_ = std::move(value);
-    else if (open_.back().is_object) open_.back().put(std::move(value));
-    else open_.back().items.push_back(std::move(value));
+  void place(Json&& value) {
+    if (depth_ == 0) root_ = std::move(value);
+    else if (innermost().is_object) innermost().put(std::move(value));
+    else innermost().items.push_back(std::move(value));
+  }
+  Open& innermost() { return open_[depth_ - 1]; }
+  Open& close() { return open_[--depth_]; }
+  /// Few values get exactly the memory that they need, and leave theirs to the next array or object at this level. Many
+  /// are not moved.
+  template <class T>
+  static std::vector<T> taken(std::vector<T>& values) {
+    constexpr std::size_t few = 16;
+    if (values.size() > few) return std::exchange(values, {});
+    std::vector<T> exact(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
+    values.clear();
+    return exact;
   }
 
+  static constexpr std::size_t kUsualDepth = 8, kUsualMembers = 8;
   // Nesting level of a page's records: inside the page and its list.
   static constexpr std::size_t kRecordLevel = 2;
   static constexpr std::size_t kDeepestSkipped = 100'000;  // RapidJSON keeps some bytes per level
@@ -156,7 +180,8 @@ class Builder {
   const JsonLimits& limits_;
   const bool drop_deep_records_;
   std::size_t skipping_ = 0;  // open containers of a record being dropped
-  std::vector<Open> open_;
+  std::vector<Open> open_;    // the first `depth_`, from the outermost; the others are there to be used again
+  std::size_t depth_ = 0;
   Json root_;
   std::size_t values_ = 0;
 };

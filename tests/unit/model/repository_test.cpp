@@ -6,11 +6,12 @@ namespace playfs {
 namespace {
 
 TEST(GitAlias, IsWhatGitRefuses) {
-  for (auto name : {".git",        ".GIT",         ".Git",        ".git.",      ".git ",
-                    ".git. . ",    "git~1",        "GIT~1",       "git~1. ",    ".git::$INDEX_ALLOCATION",
-                    ".git:stream", ".git ::$DATA", ".git\\hooks", ".g\u200cit", "\ufeff.git",
-                    ".git\u202e",  ".gi\u206ft.",  ".g\u00adit",  ".gi\ufe0ft", ".\u2060git",
-                    ".g\u034fit",  ".git\u200b",   ".gi\u115ft",  ".git\u180e", ".git\U000E0101"})
+  for (auto name : {".git",          ".GIT",         ".Git",        ".git.",      ".git ",
+                    ".git. . ",      "git~1",        "GIT~1",       "git~1. ",    ".git::$INDEX_ALLOCATION",
+                    ".git:stream",   ".git ::$DATA", ".git\\hooks", ".g\u200cit", "\ufeff.git",
+                    ".git\u202e",    ".gi\u206ft.",  ".g\u00adit",  ".gi\ufe0ft", ".\u2060git",
+                    ".g\u034fit",    ".git\u200b",   "\u200bgit~1", ".gi\u115ft", ".git\u180e",
+                    ".git\U000E0101"})
     EXPECT_TRUE(is_git_alias(name)) << name;
   for (auto name : {"git", ".gi", ".gitignore", ".gitmodules", ".github", "git~2", "git~10", "a.git", " .git", ".git x",
                     "..git", ".g\u0131t", ".git\u00a0"})
@@ -27,13 +28,13 @@ TEST(Repository, IsAFolderThatAVersionControlSystemRunsThingsFrom) {
 }
 
 TEST(OwnFolder, IsWhatAFileSystemTakesForIt) {
-  for (auto name : {".playfs", ".PLAYFS", ".Playfs.", ".play\u00adfs", ".playf\u017f"})
+  for (auto name : {".playfs", ".PLAYFS", ".Playfs.", ".play\u00adfs", ".playf\u017f", "\u00ad.playfs"})
     EXPECT_TRUE(is_own_folder(name)) << name;
   for (auto name : {"playfs", ".playfsignore", ".playf"}) EXPECT_FALSE(is_own_folder(name)) << name;
 }
 
 TEST(Repository, HasAHeadByItsName) {
-  for (auto path : {"HEAD", "a/b/HEAD", "head", "a/Head.", "HEAD ", "HEAD::$DATA", "HE\u200cAD"})
+  for (auto path : {"HEAD", "a/b/HEAD", "head", "a/Head.", "HEAD ", "HEAD::$DATA", "HE\u200cAD", "\u2060head"})
     EXPECT_TRUE(is_named_as_head(path)) << path;
   for (auto path : {"", "HEAD/a", "HEADS", "AHEAD", "a.HEAD", "ORIG_HEAD", "HEAD.md"})
     EXPECT_FALSE(is_named_as_head(path)) << path;

@@ -76,6 +76,28 @@ TEST(ParseJson, SeesNamesGivenTwice) {
   EXPECT_FALSE(json->object()->find("b")->object()->had_duplicate_names);
 }
 
+TEST(ParseJson, NoArrayOrObjectHasAnythingOfTheOneBefore) {
+  std::string text = "[";
+  for (const int members : {3, 20, 20, 0, 16, 17, 1}) {
+    std::string object, array;
+    for (int i = 0; i < members; ++i) {
+      object += (i ? ",\"" : "\"") + std::to_string(i) + "\":[" + std::to_string(i) + "]";
+      array += (i ? ",{" : "{") + ("\"" + std::to_string(i)) + "\":null}";
+    }
+    text += "{" + object + "},[" + array + "],{\"a\":1,\"a\":2},";
+  }
+  text.back() = ']';
+  auto json = parse_json(text);
+  ASSERT_TRUE(json) << json.error().message;
+  std::string expected = text;
+  for (auto at = expected.find("\"a\":1,"); at != std::string::npos; at = expected.find("\"a\":1,"))
+    expected.erase(at, 6);
+  EXPECT_EQ(to_text(*json), expected);
+  for (const Json& each : *json->array()) {
+    if (const JsonObject* object = each.object()) EXPECT_EQ(object->had_duplicate_names, object->find("a") != nullptr);
+  }
+}
+
 TEST(ParseJson, SeesThemInLargeObjectsInLinearTime) {
   std::string text = "{";
   for (int round = 0; round < 2; ++round)
