@@ -134,6 +134,7 @@ Status serve_mount(CommandContext& context, MountPlan plan, const std::function<
   runtime::TerminationSignals signals;
   PLAYFS_TRY(auto stack, runtime::ClientStack::open(plan.source, context.settings, context.places, context.io.clock,
                                                     context.io.random));
+  stack->start_threads();
   PLAYFS_CHECK(find_named_project(context, *stack, plan));
   PLAYFS_TRY(std::string state, stack->state_directory());
   state += runtime::kMountState;

@@ -17,7 +17,9 @@ class Executor {
   virtual void post_after(std::chrono::nanoseconds delay, Task task) = 0;
 };
 
-/// A fixed number of threads over one queue. The destructor calls stop().
+/// Threads over one queue, at most as many as it is told. One starts whenever a task is queued and none is waiting for
+/// it, so that a command that queues little starts few. If the system has no more threads, the others do the work. The
+/// destructor calls stop().
 class ThreadPool final : public Executor {
  public:
   explicit ThreadPool(unsigned threads);
@@ -27,6 +29,8 @@ class ThreadPool final : public Executor {
 
   void post(Task task) override;
   void post_after(std::chrono::nanoseconds delay, Task task) override;
+  /// Starts all threads now: for what runs on, since later there might be none to be had.
+  void start();
   /// Waits for running tasks, drops queued ones and joins the threads. Idempotent; must not be called from a task.
   void stop();
 

@@ -141,6 +141,8 @@ Result<std::unique_ptr<ClientStack>> ClientStack::open(const Source& source, con
 ClientStack::ClientStack(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 ClientStack::~ClientStack() = default;
 
+void ClientStack::start_threads() { parts_->pool.start(); }
+
 const Source& ClientStack::source() const { return parts_->source; }
 const Clock& ClientStack::clock() const { return parts_->clock; }
 Random& ClientStack::random() const { return parts_->random; }

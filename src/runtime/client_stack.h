@@ -44,6 +44,9 @@ class ClientStack {
   ClientStack(const ClientStack&) = delete;
   ClientStack& operator=(const ClientStack&) = delete;
 
+  /// Starts all threads now: for a process that runs on, and might later find none to be had.
+  void start_threads();
+
   [[nodiscard]] const Source& source() const;
   [[nodiscard]] const Clock& clock() const;
   [[nodiscard]] Random& random() const;

@@ -65,6 +65,11 @@ Mount::~Mount() {
   works_.reset();
 }
 
+void Mount::start_threads() {
+  notifications_.start();
+  for (ThreadPool* pool : {&reading_, &large_, &comparing_, &disk_}) pool->start();
+}
+
 void Mount::soon(Task task) { executor_.post(guarded(gate_, std::move(task))); }
 
 void Mount::later(std::chrono::nanoseconds delay, Task task) {

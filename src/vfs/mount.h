@@ -48,6 +48,10 @@ class Mount {
   Mount(const Mount&) = delete;
   Mount& operator=(const Mount&) = delete;
 
+  /// Starts all threads now, rather than when there is something for them to do: for a mount, which runs on, and might
+  /// later find none to be had.
+  void start_threads();
+
   content::Site& site() { return site_; }
   const Clock& clock() { return clock_; }
   Executor& executor() { return executor_; }

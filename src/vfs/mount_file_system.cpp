@@ -151,6 +151,7 @@ void run_ioctl(Mount& mount, Counted counted, const Caller& caller, NodeId node,
 MountFileSystem::MountFileSystem(content::Site& site, const Clock& clock, Executor& executor, Random& random,
                                  FileSystemOptions options)
     : mount_(std::make_unique<Mount>(site, clock, executor, random, std::move(options))) {
+  mount_->start_threads();
   mount_->nodes().set_root(make_root(*mount_));
 }
 

@@ -25,17 +25,24 @@ struct Notifications::Delivery {
   std::vector<Task> tasks;
 };
 
-Notifications::Notifications() {
-  for (unsigned i = 0; i < kThreads; ++i) threads_.emplace_back([this] { run(); });
-}
-
 Notifications::~Notifications() {
+  std::vector<std::thread> ending;
   {
     MutexLock lock(mutex_);
     ending_ = true;
+    ending.swap(threads_);
     changed_.notify_all();
   }
-  for (auto& thread : threads_) thread.join();
+  for (auto& thread : ending) thread.join();
+}
+
+void Notifications::start() {
+  MutexLock lock(mutex_);
+  start_threads();
+}
+
+void Notifications::start_threads() {
+  while (!ending_ && threads_.size() < kThreads) threads_.emplace_back([this] { run(); });
 }
 
 void Notifications::set_receiver(KernelNotifier* receiver) {
@@ -86,6 +93,7 @@ void Notifications::make_ready(NodeId node, Queue& queue) {
   if (queue.is_ready || queue.is_telling || queue.items.empty()) return;
   queue.is_ready = true;
   ready_.push_back(node);
+  start_threads();
   changed_.notify_all();
 }
 

@@ -1,5 +1,5 @@
-// Sends cache invalidations to the kernel, on threads of its own and after the state has changed. They stay in order
-// per node, and nodes do not wait for each other.
+// Sends cache invalidations to the kernel, on threads of its own, which start with the first one or with start(), and
+// after the state has changed. They stay in order per node, and nodes do not wait for each other.
 //
 // An invalidation can block where no signal reaches. Dropping a name takes the directory's lock, which the kernel also
 // holds while it waits for our answer to a lookup there; dropping pages takes page locks, which it holds while they are
@@ -35,12 +35,14 @@ namespace playfs::vfs {
 
 class Notifications {
  public:
-  Notifications();
+  Notifications() = default;
   /// Drops whatever was not delivered.
   ~Notifications();
   Notifications(const Notifications&) = delete;
   Notifications& operator=(const Notifications&) = delete;
 
+  /// Starts the threads now: for a mount, which runs on, and might later find none to be had.
+  void start() PLAYFS_EXCLUDES(mutex_);
   /// nullptr: nobody. When this returns, the previous receiver is no longer called.
   void set_receiver(KernelNotifier* receiver) PLAYFS_EXCLUDES(mutex_);
 
@@ -97,6 +99,7 @@ class Notifications {
   };
 
   void push(NodeId node, Item item, const std::string& whose) PLAYFS_EXCLUDES(mutex_);
+  void start_threads() PLAYFS_REQUIRES(mutex_);
   void run();
   [[nodiscard]] std::optional<Job> next() PLAYFS_EXCLUDES(mutex_);
   /// Returns false if the kernel does not support this kind of invalidation.
@@ -124,7 +127,7 @@ class Notifications {
   KernelNotifier* receiver_ PLAYFS_GUARDED_BY(mutex_) = nullptr;
   unsigned telling_ PLAYFS_GUARDED_BY(mutex_) = 0;
   bool ending_ PLAYFS_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;
+  std::vector<std::thread> threads_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace playfs::vfs

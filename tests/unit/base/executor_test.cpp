@@ -1,0 +1,82 @@
+#include "base/executor.h"
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <iterator>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "support/eventually.h"
+
+namespace playfs {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+
+std::size_t threads_here() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
+TEST(ThreadPool, StartsAThreadOnlyForATaskThatNobodyWaitsFor) {
+  const std::size_t before = threads_here();
+  ThreadPool pool(8);
+  EXPECT_EQ(threads_here(), before);
+  for (int i = 0; i < 5; ++i) {
+    std::promise<void> ran;
+    pool.post([&] { ran.set_value(); });
+    ran.get_future().wait();
+    std::this_thread::sleep_for(5ms);  // until it waits again
+  }
+  EXPECT_LT(threads_here(), before + 5) << "before + 1, unless it was slow to wait";
+  pool.stop();
+  EXPECT_EQ(threads_here(), before);
+}
+
+TEST(ThreadPool, TasksWaitForNoneThatIsAtWork) {
+  std::promise<void> first, second;
+  std::atomic<int> ran = 0;
+  ThreadPool pool(3);
+  const auto ends = [&ran](std::promise<void>& after) {
+    return [&ran, waits = after.get_future().share()] {
+      waits.wait();
+      ++ran;
+    };
+  };
+  // Queued at once, while one thread at most waits; and the last one is not due yet when the others begin.
+  pool.post(ends(first));
+  pool.post(ends(second));
+  pool.post_after(20ms, [&] {
+    second.set_value();
+    first.set_value();
+    ++ran;
+  });
+  EXPECT_TRUE(eventually([&] { return ran == 3; }, 20s));
+  if (ran != 3) std::_Exit(1);  // the pool would never stop
+}
+
+TEST(ThreadPool, HasNoMoreThreadsThanItIsTold) {
+  const std::size_t before = threads_here();
+  std::promise<void> end;
+  ThreadPool pool(2);
+  const std::shared_future<void> ended = end.get_future().share();
+  for (int i = 0; i < 10; ++i) pool.post([ended] { ended.wait(); });
+  EXPECT_TRUE(eventually([&] { return threads_here() == before + 2; }));
+  end.set_value();
+}
+
+TEST(ThreadPool, StartsAllThatAreAskedFor) {
+  const std::size_t before = threads_here();
+  ThreadPool pool(4);
+  pool.start();
+  EXPECT_EQ(threads_here(), before + 4);
+  pool.stop();
+  pool.start();
+  pool.post([] { FAIL() << "it has been stopped"; });
+  EXPECT_EQ(threads_here(), before);
+}
+
+}  // namespace
+}  // namespace playfs
