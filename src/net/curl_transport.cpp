@@ -278,30 +278,44 @@ class CurlTransport::Loop {
 };
 
 Result<std::unique_ptr<CurlTransport>> CurlTransport::create(const std::string& site, CurlOptions options) {
-  // libcurl's global set-up happens once per process; everything else belongs to the transport.
-  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (ready != CURLE_OK) return fail(ErrorCode::internal, fmt::format("libcurl: {}", curl_easy_strerror(ready)));
   PLAYFS_TRY(std::string origin, normalise_origin(site));
-  auto loop = std::make_unique<Loop>(origin, std::move(options));
-  return std::unique_ptr<CurlTransport>(new CurlTransport(std::move(origin), std::move(loop)));
+  return std::unique_ptr<CurlTransport>(new CurlTransport(std::move(origin), std::move(options)));
 }
 
-CurlTransport::CurlTransport(std::string origin, std::unique_ptr<Loop> loop)
-    : origin_(std::move(origin)), loop_(std::move(loop)) {}
+CurlTransport::CurlTransport(std::string origin, CurlOptions options)
+    : origin_(std::move(origin)), options_(std::move(options)) {}
 
 CurlTransport::~CurlTransport() = default;
 
+Result<CurlTransport::Loop*> CurlTransport::loop() {
+  // libcurl's global set-up happens once per process; everything else belongs to the transport.
+  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (ready != CURLE_OK) return fail(ErrorCode::internal, fmt::format("libcurl: {}", curl_easy_strerror(ready)));
+  std::call_once(begun_, [this] {
+    loop_ = std::make_unique<Loop>(origin_, options_);
+    known_ = loop_.get();
+  });
+  return loop_.get();
+}
+
 void CurlTransport::send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) {
   if (!can_be_sent(request)) return done(fail(not_sendable()));
-  loop_->send(std::make_unique<CurlTransfer>(std::move(request), deadline, std::move(done)), cancel);
+  auto used = loop();
+  if (!used) return done(fail(std::move(used).error()));
+  (*used)->send(std::make_unique<CurlTransfer>(std::move(request), deadline, std::move(done)), cancel);
 }
 
 void CurlTransport::stream(HttpRequest request, StreamLimits limits, CancelToken cancel, StreamReceiver receiver) {
   if (!can_be_sent(request)) return receiver.ended(fail(not_sendable()));
-  loop_->send(std::make_unique<CurlTransfer>(std::move(request), limits, std::move(receiver)), cancel);
+  auto used = loop();
+  if (!used) return receiver.ended(fail(std::move(used).error()));
+  (*used)->send(std::make_unique<CurlTransfer>(std::move(request), limits, std::move(receiver)), cancel);
 }
 
-std::size_t CurlTransport::width() const { return loop_->width(); }
+std::size_t CurlTransport::width() const {
+  const Loop* used = known_.load();
+  return used ? used->width() : static_cast<std::size_t>(options_.width);
+}
 
 const std::string& CurlTransport::origin() const { return origin_; }
 

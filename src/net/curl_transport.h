@@ -1,11 +1,14 @@
 // HTTP over libcurl's multi interface: one I/O thread, connection reuse, HTTP/2 if offered.
 //
 // Thread-safe like every Transport. Callbacks run on the I/O thread, so the destructor must not run there. Proxies come
-// from the environment as in curl, but are never used for loopback hosts.
+// from the environment as in curl, but are never used for loopback hosts. libcurl is set up, and the thread started, by
+// the first request: many commands send none.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "net/transport.h"
@@ -42,9 +45,15 @@ class CurlTransport final : public Transport {
 
  private:
   class Loop;
-  CurlTransport(std::string origin, std::unique_ptr<Loop> loop);
-  std::string origin_;
+  CurlTransport(std::string origin, CurlOptions options);
+  /// Fails if libcurl cannot be set up.
+  [[nodiscard]] Result<Loop*> loop();
+
+  const std::string origin_;
+  const CurlOptions options_;
+  std::once_flag begun_;
   std::unique_ptr<Loop> loop_;
+  std::atomic<const Loop*> known_ = nullptr;  ///< loop_, once begun
 };
 
 }  // namespace playfs::net

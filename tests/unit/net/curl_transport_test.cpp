@@ -56,6 +56,19 @@ TEST(Site, IsAnOriginAndNothingElse) {
     EXPECT_EQ(origin(site), "invalid_argument") << site;
 }
 
+TEST(CurlTransport, HasNoThreadBeforeTheFirstRequest) {
+  const auto threads = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); };
+  ScriptedServer server(says("HTTP/1.1 200 OK\r\n\r\n"));
+  const auto before = threads();
+  auto transport = connect_to(server.url(), {.width = 7});
+  EXPECT_EQ(threads(), before);
+  EXPECT_EQ(transport->width(), 7U);
+  EXPECT_TRUE(get(*transport));
+  EXPECT_EQ(transport->width(), 7U);
+  transport.reset();
+  connect_to(server.url()).reset();  // unused
+}
+
 TEST(CurlTransport, CarriesARequestAndItsAnswer) {
   std::promise<HttpRequest> seen;
   ScriptedServer server([&](Connection& connection) {
