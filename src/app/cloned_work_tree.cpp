@@ -73,8 +73,12 @@ Status ClonedWorkTree::begin() {
   options.may_go_on = [this](const auto& waiting) { return may_go_on(waiting); };
   tree_ = std::make_unique<vfs::LoneWorkTree>(stack_->site(), stack_->clock(), stack_->executor(), stack_->random(),
                                               std::move(options));
-  PLAYFS_CHECK(await<void>([&](auto done) { tree_->open(std::move(done)); }));
-  PLAYFS_TRY(clone_, clone::Clone::open(place().work, stack_->site(), *tree_));
+  Awaited<void> opened;
+  tree_->open(opened.callback());
+  auto seen = clone::Clone::look(place().work);  // meanwhile, on this thread
+  PLAYFS_CHECK(opened.wait());
+  if (!seen) return fail(std::move(seen).error());
+  clone_ = clone::Clone::open(*std::move(seen), stack_->site(), *tree_);
   tell_of_kept();
   return clone_->take_in();
 }

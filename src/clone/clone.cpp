@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "base/await.h"
 #include "base/text.h"
@@ -54,12 +55,21 @@ Result<Lock> Lock::take(const std::string& directory, const std::string& who,
   return Lock(HeldLock(std::move(file)));
 }
 
-Result<std::unique_ptr<Clone>> Clone::open(const std::string& directory, content::Site& site, vfs::LoneWorkTree& tree) {
+Result<Clone::Seen> Clone::look(const std::string& directory) {
   PLAYFS_TRY(PlainDirectory opened, PlainDirectory::open(directory));
   PLAYFS_CHECK(move_earlier_index(state_of(directory)));
   PLAYFS_TRY(Index index, Index::open(index_in(state_of(directory))));
-  index.belongs_to(tree.stage_identity());
-  return std::unique_ptr<Clone>(new Clone(std::move(opened), std::move(index), site, tree));
+  PLAYFS_TRY(Look look, clone::look(opened, index));
+  return Seen{std::move(opened), std::move(index), std::move(look)};
+}
+
+std::unique_ptr<Clone> Clone::open(Seen seen, content::Site& site, vfs::LoneWorkTree& tree) {
+  return std::unique_ptr<Clone>(new Clone(std::move(seen), site, tree));
+}
+
+Clone::Clone(Seen seen, content::Site& site, vfs::LoneWorkTree& tree)
+    : directory_(std::move(seen.directory)), index_(std::move(seen.index)), site_(site), tree_(tree) {
+  if (index_.belongs_to(tree.stage_identity())) look_ = std::move(seen.look);
 }
 
 Result<content::Blob> Clone::fetch(const FileRef& file) {
@@ -72,7 +82,10 @@ Status Clone::take_in() {
     PLAYFS_CHECK(fetch(rules));
     return {};
   });
-  PLAYFS_CHECK(take_in.run());
+  if (!look_) {
+    PLAYFS_TRY(look_, clone::look(directory_, index_));
+  }
+  PLAYFS_CHECK(take_in.run(*std::exchange(look_, std::nullopt)));
   unread_ = take_in.unread();
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/held_lock.h"
@@ -42,10 +43,17 @@ class Lock {
 
 class Clone {
  public:
-  /// `directory` is the clone's root, with its state folder; locked. `tree`, with its stage there, and `site` must
-  /// outlive it.
-  static Result<std::unique_ptr<Clone>> open(const std::string& directory, content::Site& site,
-                                             vfs::LoneWorkTree& tree);
+  /// What is found in a clone before its stage is open.
+  struct Seen {
+    PlainDirectory directory;
+    Index index;
+    Look look;
+  };
+  /// `directory` is the clone's root, with its state folder; locked. Takes a while, as opening the tree does; neither
+  /// needs the other.
+  static Result<Seen> look(const std::string& directory);
+  /// `tree`, open, with its stage there, and `site` must outlive it.
+  static std::unique_ptr<Clone> open(Seen seen, content::Site& site, vfs::LoneWorkTree& tree);
 
   /// Takes into the stage what was changed in the directory.
   Status take_in();
@@ -61,13 +69,13 @@ class Clone {
   [[nodiscard]] std::vector<std::string> newly_kept() { return directory_.newly_kept(); }
 
  private:
-  Clone(PlainDirectory directory, Index index, content::Site& site, vfs::LoneWorkTree& tree)
-      : directory_(std::move(directory)), index_(std::move(index)), site_(site), tree_(tree) {}
+  Clone(Seen seen, content::Site& site, vfs::LoneWorkTree& tree);
   [[nodiscard]] Result<content::Blob> fetch(const FileRef& file);
   [[nodiscard]] Result<BroughtOut> bring_out_once();
 
   PlainDirectory directory_;
   Index index_;
+  std::optional<Look> look_;    ///< for the next take-in; nullopt: it has to look itself
   std::vector<Unread> unread_;  ///< by the last take-in
   content::Site& site_;
   vfs::LoneWorkTree& tree_;

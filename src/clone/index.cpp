@@ -135,9 +135,9 @@ void Index::note_left_out(const std::string& path, const std::string& why) {
   left_out_changed_ = true;
 }
 
-void Index::belongs_to(std::uint64_t stage) {
+bool Index::belongs_to(std::uint64_t stage) {
   const auto id = static_cast<std::int64_t>(stage);
-  if (id == stage_) return;
+  if (id == stage_) return true;
   for (const auto& [path, row] : rows_) changed_.insert(path);
   rows_.clear();
   left_out_changed_ = left_out_changed_ || !left_out_.empty();
@@ -145,6 +145,7 @@ void Index::belongs_to(std::uint64_t stage) {
   stage_ = id;
   looked_ = 0;
   is_behind_ = values_changed_ = true;
+  return false;
 }
 
 Status Index::put_value(Statement& put, std::string_view key, std::int64_t value) {

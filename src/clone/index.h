@@ -81,8 +81,8 @@ class Index {
   void note_left_out(const std::string& path, const std::string& why);
 
   /// Says which stage (stage::identity_of_stage) the rows speak of. If that is another one, they say nothing: they are
-  /// dropped, and every file is compared again.
-  void belongs_to(std::uint64_t stage);
+  /// dropped, and every file is compared again. Returns whether they were kept.
+  bool belongs_to(std::uint64_t stage);
 
   [[nodiscard]] Status commit();
   /// Makes what was committed safe from a power loss.

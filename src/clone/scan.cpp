@@ -85,6 +85,10 @@ class Scan {
 
 }  // namespace
 
-Result<Scanned> scan(const PlainDirectory& directory, const Index& index) { return Scan(directory, index).run(); }
+Result<Look> look(const PlainDirectory& directory, const Index& index) {
+  PLAYFS_TRY(const std::int64_t began, directory.now());
+  PLAYFS_TRY(Scanned found, Scan(directory, index).run());
+  return Look{began, std::move(found)};
+}
 
 }  // namespace playfs::clone

@@ -1,6 +1,7 @@
 // Finds what in a clone's directory is not as its index says. Costs a stat(2) for each file, and reads none.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ struct Scanned {
   std::vector<Unread> unread;
 };
 
-Result<Scanned> scan(const PlainDirectory& directory, const Index& index);
+struct Look {
+  std::int64_t began = 0;  ///< the file system's time before anything was looked at
+  Scanned found;
+};
+
+Result<Look> look(const PlainDirectory& directory, const Index& index);
 
 }  // namespace playfs::clone

@@ -27,9 +27,8 @@ bool TakeIn::is_rules_item(const Item& item) {
   return !item.is_directory && !item.was_local_only && stage::is_rule_file(item.path);
 }
 
-Status TakeIn::run() {
-  PLAYFS_TRY(const std::int64_t looked, directory_.now());
-  PLAYFS_TRY(Scanned found, scan(directory_, index_));
+Status TakeIn::run(Look look) {
+  Scanned& found = look.found;
   unread_ = std::move(found.unread);
   for (const std::string& path : found.gone) {
     const Row row = *index_.find(path);
@@ -56,7 +55,7 @@ Status TakeIn::run() {
   PLAYFS_CHECK(take_names(std::move(names)));
   PLAYFS_CHECK(record_conflicts());
   // Otherwise the earlier time still holds, and nothing has to be written.
-  if (!found.changed.empty() || !found.gone.empty()) index_.set_looked(looked);
+  if (!found.changed.empty() || !found.gone.empty()) index_.set_looked(look.began);
   return commit();
 }
 

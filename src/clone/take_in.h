@@ -31,8 +31,8 @@ class TakeIn {
 
   /// If the index is behind, the stage may have content that the directory was never given. It is not replaced: a path
   /// that was changed in both is in conflict. If the index is not behind, such content was left by an interrupted
-  /// take-in. Commits the index.
-  Status run();
+  /// take-in. Commits the index. `look`: with this index.
+  Status run(Look look);
   /// What could not be read: neither taken in nor deleted.
   [[nodiscard]] const std::vector<Unread>& unread() const { return unread_; }
 

@@ -48,7 +48,9 @@ class CloneTest : public testing::Test {
   }
   void take_in() {
     TakeIn take_in(*bench.stage, *directory, *index, [](const FileRef&) { return Status(); });
-    auto taken = take_in.run();
+    auto seen = clone::look(*directory, *index);
+    ASSERT_TRUE(seen) << seen.error().message;
+    auto taken = take_in.run(*std::move(seen));
     ASSERT_TRUE(taken) << taken.error().message;
     ASSERT_TRUE(index->commit());
   }
