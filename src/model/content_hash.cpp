@@ -1,6 +1,7 @@
 #include "model/content_hash.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 
 #include <openssl/evp.h>
@@ -8,6 +9,18 @@
 #include "base/text.h"
 
 namespace playfs {
+
+namespace {
+/// The values of hex digits; -1: it is none. A table, since a clone's index has thousands of hashes.
+constexpr auto kDigits = [] {
+  std::array<std::int8_t, 256> values{};
+  values.fill(-1);
+  for (std::int8_t i = 0; i < 10; ++i) values[static_cast<std::size_t>('0' + i)] = i;
+  for (std::int8_t i = 10; i < 16; ++i)
+    values[static_cast<std::size_t>('a' + i - 10)] = values[static_cast<std::size_t>('A' + i - 10)] = i;
+  return values;
+}();
+}  // namespace
 
 struct ContentHasher::Context {
   EVP_MD_CTX* handle = EVP_MD_CTX_new();
@@ -64,12 +77,14 @@ std::optional<ContentHash> ContentHash::parse(std::string_view text) {
   }
   if (text.size() != 64) return std::nullopt;
   ContentHash hash;
+  int all = 0;
   for (std::size_t i = 0; i < hash.bytes_.size(); ++i) {
-    const int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
+    const int high = kDigits[static_cast<unsigned char>(text[2 * i])];
+    const int low = kDigits[static_cast<unsigned char>(text[2 * i + 1])];
+    all |= high | low;
     hash.bytes_[i] = static_cast<std::byte>(high << 4 | low);
   }
-  return hash;
+  return all < 0 ? std::nullopt : std::optional(hash);
 }
 
 std::string ContentHash::hex() const { return to_hex(bytes_); }

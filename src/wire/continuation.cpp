@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "wire/json.h"
+#include "wire/json_parser.h"
 #include "wire/records.h"
 
 namespace playfs::wire {
@@ -38,7 +38,8 @@ std::string continuation_text(const std::map<std::string, FileEntry, std::less<>
 }
 
 Status read_continuation(Manifest& manifest, std::string_view text) {
-  auto head = parse_json(take_line(text));
+  JsonParser parser;
+  auto head = parser.parse(take_line(text));
   const Json* version = head && head->object() ? head->object()->find("playfs-manifest") : nullptr;
   if (!version || version->integer() != kContinuationVersion) return refuse("its format is unknown");
   // Merge both parts first, since a file in one may conflict with a directory in the other.
@@ -48,7 +49,7 @@ Status read_continuation(Manifest& manifest, std::string_view text) {
   while (!text.empty()) {
     std::string_view line = take_line(text);
     if (line.empty()) continue;
-    auto json = parse_json(line);
+    auto json = parser.parse(line);
     JsonObject* object = json ? json->object() : nullptr;
     if (!object || object->size() != 1) return refuse("a line is not a file");
     const std::string& path = object->begin()->name;

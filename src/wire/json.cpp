@@ -22,6 +22,7 @@
 #endif
 
 #include "base/text.h"
+#include "wire/json_parser.h"
 #include "wire/json_repair.h"
 
 namespace playfs::wire {
@@ -37,6 +38,12 @@ class Builder {
 
   std::string refusal;
   Json take() { return std::move(root_); }
+  /// Call before each document.
+  void begin() {
+    refusal.clear();
+    root_ = Json();
+    depth_ = skipping_ = values_ = 0;
+  }
 
   bool Null() { return add(Json()); }
   bool Bool(bool value) { return add(Json(value)); }
@@ -186,13 +193,12 @@ class Builder {
   std::size_t values_ = 0;
 };
 
-Result<Json> parse(std::string_view text, const JsonLimits& limits, bool drop_deep_records) {
+Result<Json> parse(rapidjson::Reader& reader, Builder& builder, std::string_view text, const JsonLimits& limits) {
   if (text.size() > limits.document_size)
     return fail(ErrorCode::protocol, fmt::format("JSON of {} bytes, more than {}", text.size(), limits.document_size));
   constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag;
   rapidjson::MemoryStream stream(text.data(), text.size());
-  rapidjson::Reader reader;
-  Builder builder(limits, drop_deep_records);
+  builder.begin();
   auto outcome = reader.Parse<flags>(stream, builder);
   if (outcome.IsError()) {
     std::string reason = builder.refusal.empty() ? rapidjson::GetParseError_En(outcome.Code()) : builder.refusal;
@@ -202,6 +208,12 @@ Result<Json> parse(std::string_view text, const JsonLimits& limits, bool drop_de
   if (stream.Tell() != text.size())
     return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: text after the document", stream.Tell()));
   return builder.take();
+}
+
+Result<Json> parse(std::string_view text, const JsonLimits& limits, bool drop_deep_records) {
+  rapidjson::Reader reader;
+  Builder builder(limits, drop_deep_records);
+  return parse(reader, builder, text, limits);
 }
 
 /// Output stream for RapidJSON's writers.
@@ -247,6 +259,20 @@ void write(Writer& writer, const Json& value) {
 }
 
 }  // namespace
+
+struct JsonParser::State {
+  explicit State(const JsonLimits& of) : limits(of), builder(limits, false) {}
+  const JsonLimits limits;
+  rapidjson::Reader reader;
+  Builder builder;
+};
+
+JsonParser::JsonParser(const JsonLimits& limits) : state_(std::make_unique<State>(limits)) {}
+JsonParser::~JsonParser() = default;
+
+Result<Json> JsonParser::parse(std::string_view text) {
+  return wire::parse(state_->reader, state_->builder, text, state_->limits);
+}
 
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits) { return parse(text, limits, false); }
 

@@ -94,6 +94,13 @@ constexpr std::array<Field, 6> kFields = {{
      }},
 }};
 
+/// Whether playfs would write the field just like this. Does not build the texts that nearly every entry has.
+bool is_as_written(const Field& field, const Json& json, const FileEntry& entry) {
+  if (field.name == "h") return json.string() && !json.string()->empty() && *json.string() == entry.hash_claim;
+  if (field.name == "inline") return json.string() && entry.inline_text && *json.string() == *entry.inline_text;
+  return field.written(entry) == json;
+}
+
 bool is_transaction_id(const Json& json) {
   auto* text = json.string();
   return text && text->size() == 32 && text->find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -132,7 +139,8 @@ std::optional<FileEntry> decode_file_entry(const Json& json, std::string* why) {
 
   for (const auto& member : *object) {
     auto field = std::find_if(kFields.begin(), kFields.end(), [&](const Field& f) { return f.name == member.name; });
-    if (field == kFields.end() || field->written(entry) != member.value) entry.extra.append(member.name, member.value);
+    if (field == kFields.end() || !is_as_written(*field, member.value, entry))
+      entry.extra.append(member.name, member.value);
   }
   return entry;
 }

@@ -94,7 +94,9 @@ TEST(ParseJson, NoArrayOrObjectHasAnythingOfTheOneBefore) {
     expected.erase(at, 6);
   EXPECT_EQ(to_text(*json), expected);
   for (const Json& each : *json->array()) {
-    if (const JsonObject* object = each.object()) EXPECT_EQ(object->had_duplicate_names, object->find("a") != nullptr);
+    if (const JsonObject* object = each.object()) {
+      EXPECT_EQ(object->had_duplicate_names, object->find("a") != nullptr);
+    }
   }
 }
 
