@@ -70,6 +70,13 @@ class Status(fixture.Fixture):
         opened = [line for name, line in calls if name == 'openat' and '/stage.db-wal"' in line and 'O_CREAT' in line]
         self.assertEqual(len(opened), 1, 'by SQLite, once')
 
+    def test_it_starts_few_threads_and_opens_no_socket(self):
+        place = self.clone('lean', FILES, FOLDERS)
+        names = collections.Counter(name for name, _ in self.calls(place))
+        # For the stage, the manifest, the next look at the key, publications, and long waits.
+        self.assertLessEqual(names['clone3'] + names['clone'], 6)
+        self.assertEqual(names['socketpair'], 0, 'of libcurl, which is set up by the first request')
+
     def test_what_was_changed_is_all_that_is_read(self):
         place = self.clone('edited', FILES, FOLDERS)
         (place / 'd1/f1').write_text('changed\n')
