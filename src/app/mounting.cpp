@@ -15,7 +15,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/private_place.h"
+#include "compare/text_diff.h"
 #include "fuse/session.h"
+#include "mail/letter.h"
 #include "runtime/daemon.h"
 #include "runtime/descriptors.h"
 #include "runtime/hardening.h"
@@ -131,6 +133,8 @@ Status serve_mount(CommandContext& context, MountPlan plan, const std::function<
   mallopt(M_ARENA_MAX, 4);
   mallopt(M_TRIM_THRESHOLD, kKept);
   mallopt(M_MMAP_THRESHOLD, kKept);
+  PLAYFS_CHECK(compare::load_library());
+  PLAYFS_CHECK(mail::load_library());
   runtime::TerminationSignals signals;
   PLAYFS_TRY(auto stack, runtime::ClientStack::open(plan.source, context.settings, context.places, context.io.clock,
                                                     context.io.random));

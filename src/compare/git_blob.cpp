@@ -2,8 +2,6 @@
 
 #include <memory>
 
-#include <git2.h>
-
 #include "model/git_library.h"
 
 namespace playfs::compare {
@@ -55,7 +53,7 @@ Result<std::string> literal(std::string_view content) {
 }  // namespace
 
 Result<std::string> blob_id(std::string_view content) {
-  set_up_git_library();
+  PLAYFS_CHECK(set_up_git_library());
   git_oid id;
   if (git_odb_hash(&id, content.data(), content.size(), GIT_OBJECT_BLOB) != 0) return failed("name a content");
   std::string hex(GIT_OID_HEXSZ, '0');
@@ -64,7 +62,7 @@ Result<std::string> blob_id(std::string_view content) {
 }
 
 Result<std::vector<std::string>> binary_patch(std::string_view before, std::string_view after) {
-  set_up_git_library();
+  PLAYFS_CHECK(set_up_git_library());
   PLAYFS_TRY(std::string forward, literal(after));
   PLAYFS_TRY(std::string back, literal(before));
   const std::string text = std::string(kBegin) + forward + back;

@@ -4,7 +4,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <git2.h>
 
 #include "model/git_library.h"
 #include "model/merge.h"
@@ -115,6 +114,8 @@ int on_line(const git_diff_delta*, const git_diff_hunk*, const git_diff_line* li
 
 }  // namespace
 
+Status load_library() { return set_up_git_library(); }
+
 Result<TextDiff> diff_texts(std::string_view before, std::string_view after, const DiffLimits& limits) {
   TextDiff diff;
   diff.compared = count_lines(before) + count_lines(after);
@@ -124,7 +125,7 @@ Result<TextDiff> diff_texts(std::string_view before, std::string_view after, con
   Numbers numbers;
   const std::string old_text = numbers.of(old_lines), new_text = numbers.of(new_lines);
 
-  set_up_git_library();
+  PLAYFS_CHECK(set_up_git_library());
   git_diff_options options;
   if (git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION) != 0)
     return fail(ErrorCode::internal, "libgit2 is older than the version playfs was built with");

@@ -36,6 +36,9 @@ struct TextDiff {
   std::size_t compared = 0;  ///< lines of both
 };
 
+/// Loads the library that compares texts and merges them, which the first call would otherwise do: for what runs on.
+Status load_library();
+
 /// The cost grows with the number of lines, not with their contents.
 /// Errors: file_too_big for more lines than may be compared. REQUIRES: less than 512 MiB each.
 Result<TextDiff> diff_texts(std::string_view before, std::string_view after, const DiffLimits& limits = {});

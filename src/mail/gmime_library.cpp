@@ -1,5 +1,7 @@
 #include "mail/gmime_library.h"
 
+#include "mail/letter.h"
+
 namespace playfs::mail {
 
 namespace {
@@ -8,6 +10,8 @@ bool initialise() {
   return true;
 }
 }  // namespace
+
+Status load_library() { return kGMime.load(); }
 
 void set_up_gmime() { [[maybe_unused]] static const bool is_ready = initialise(); }
 

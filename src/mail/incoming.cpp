@@ -6,6 +6,7 @@
 #include "mail/address.h"
 #include "mail/gmime_library.h"
 #include "mail/header_text.h"
+#include "mail/letter.h"
 #include "mail/text_part.h"
 #include "model/kinds.h"
 #include "model/mentions.h"
@@ -279,6 +280,7 @@ Result<Incoming> parse_mail(std::string_view text, const Envelope& envelope) {
     return fail(ErrorCode::invalid_argument,
                 "a header of the mail has more than " + std::to_string(kMostCommas) + " addresses",
                 "send it to at most " + std::to_string(kMostRecipients));
+  PLAYFS_CHECK(load_library());
   set_up_gmime();
   const Ref<GMimeStream> stream(g_mime_stream_mem_new_with_buffer(text.data(), text.size()));
   const Ref<GMimeParser> parser(g_mime_parser_new_with_stream(stream.get()));

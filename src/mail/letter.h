@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/result.h"
 
 namespace playfs::mail {
 
@@ -30,6 +31,9 @@ struct Letter {
 /// The whole text, with lines that end in "\n" and have at most 998 bytes. The same letter always gives the same bytes.
 /// README.md says what becomes of texts that a mail cannot hold.
 std::string to_rfc5322(const Letter& letter);
+
+/// Loads the library that this module uses, which the first letter would otherwise do: for what runs on.
+Status load_library();
 
 /// The author's address.
 std::string address_of(const Letter& letter);

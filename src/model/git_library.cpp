@@ -1,9 +1,11 @@
 #include "model/git_library.h"
 
-#include <git2.h>
-
 namespace playfs {
 
-void set_up_git_library() { [[maybe_unused]] static const int users = git_libgit2_init(); }
+Status set_up_git_library() {
+  PLAYFS_CHECK(kGit.load());
+  [[maybe_unused]] static const int users = git_libgit2_init();
+  return {};
+}
 
 }  // namespace playfs

@@ -1,10 +1,31 @@
-// libgit2, used to merge and compare texts. Thread-safe.
+// libgit2, used to merge and compare texts, and loaded when that is first done. Thread-safe.
 #pragma once
+
+#include <git2.h>
+
+#include "base/late_library.h"
 
 namespace playfs {
 
+inline constinit const LateLibrary kGit("libgit2.so." LIBGIT2_SOVERSION, "libgit2-" LIBGIT2_SOVERSION);
+
+PLAYFS_LATE(kGit, git_buf_dispose);
+PLAYFS_LATE(kGit, git_diff_buffers);
+PLAYFS_LATE(kGit, git_diff_options_init);
+PLAYFS_LATE(kGit, git_error_last);
+PLAYFS_LATE(kGit, git_libgit2_init);
+PLAYFS_LATE(kGit, git_merge_file);
+PLAYFS_LATE(kGit, git_merge_file_input_init);
+PLAYFS_LATE(kGit, git_merge_file_options_init);
+PLAYFS_LATE(kGit, git_merge_file_result_free);
+PLAYFS_LATE(kGit, git_odb_hash);
+PLAYFS_LATE(kGit, git_oid_fmt);
+PLAYFS_LATE(kGit, git_patch_free);
+PLAYFS_LATE(kGit, git_patch_from_buffers);
+PLAYFS_LATE(kGit, git_patch_to_buf);
+
 /// Call before using libgit2. The first call initialises it for the life of the process, because that takes longer than
-/// merging or comparing two small texts.
-void set_up_git_library();
+/// merging or comparing two small texts. Fails if it is not installed.
+[[nodiscard]] Status set_up_git_library();
 
 }  // namespace playfs

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <git2.h>
-
 #include "model/git_library.h"
 #include "model/merge.h"
 
@@ -94,7 +92,7 @@ std::size_t cost_of_merge(std::string_view base, std::string_view ours, std::str
 
 Result<MergedText> merge_text(std::string_view base, std::string_view ours, std::string_view theirs,
                               const MergeLabels& labels) {
-  set_up_git_library();
+  PLAYFS_CHECK(set_up_git_library());
   git_merge_file_options options;
   git_merge_file_options_init(&options, GIT_MERGE_FILE_OPTIONS_VERSION);
   options.our_label = options.their_label = "";

@@ -7,9 +7,8 @@
 #include <memory>
 #include <string>
 
-#include <curl/curl.h>
-
 #include "base/clock.h"
+#include "net/curl_functions.h"
 #include "net/curl_transport.h"
 
 namespace playfs::net {

@@ -1,8 +1,10 @@
 #include "net/curl_transport.h"
 
+#include <arpa/inet.h>
 #include <pthread.h>
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <map>
 #include <set>
@@ -47,7 +49,33 @@ std::string part_of(const Url& url, CURLUPart part, unsigned flags = 0) {
   return copy;
 }
 
+/// Whether libcurl would return the site as it is, so that it need not be loaded for that.
+bool is_normal_origin(std::string_view site) {
+  const bool is_secure = site.starts_with("https://");
+  if (!is_secure && !site.starts_with("http://")) return false;
+  site.remove_prefix(is_secure ? 8 : 7);
+  const std::size_t colon = std::min(site.find(':'), site.size());
+  const std::string host(site.substr(0, colon));
+  if (colon < site.size()) {
+    const std::string_view digits = site.substr(colon + 1);
+    std::uint16_t port = 0;
+    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    const bool is_default = port == (is_secure ? 443 : 80);
+    if (problem != std::errc() || end != digits.data() + digits.size() || digits[0] == '0' || is_default) return false;
+  }
+  in_addr address{};
+  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return true;
+  // Other numbers are addresses to libcurl; what begins with a letter, as does its last part, is a name.
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const std::string_view last = std::string_view(host).substr(host.rfind('.') + 1);  // npos + 1 is 0
+  return !last.empty() && is_letter(last[0]) && is_letter(host[0]) && host.find("..") == std::string::npos &&
+         std::all_of(host.begin(), host.end(),
+                     [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.'; });
+}
+
 Result<std::string> normalise_origin(const std::string& site) {
+  if (is_normal_origin(site)) return site;
+  PLAYFS_CHECK(kCurl.load());
   auto refuse = [&](std::string_view why) {
     return fail(ErrorCode::invalid_argument, fmt::format("\"{}\" is not a site: {}", site, why), "https://HOST[:PORT]");
   };
@@ -288,6 +316,7 @@ CurlTransport::CurlTransport(std::string origin, CurlOptions options)
 CurlTransport::~CurlTransport() = default;
 
 Result<CurlTransport::Loop*> CurlTransport::loop() {
+  PLAYFS_CHECK(kCurl.load());
   // libcurl's global set-up happens once per process; everything else belongs to the transport.
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (ready != CURLE_OK) return fail(ErrorCode::internal, fmt::format("libcurl: {}", curl_easy_strerror(ready)));

@@ -1,7 +1,7 @@
 // HTTP over libcurl's multi interface: one I/O thread, connection reuse, HTTP/2 if offered.
 //
 // Thread-safe like every Transport. Callbacks run on the I/O thread, so the destructor must not run there. Proxies come
-// from the environment as in curl, but are never used for loopback hosts. libcurl is set up, and the thread started, by
+// from the environment as in curl, but are never used for loopback hosts. libcurl is loaded, and the thread started, by
 // the first request: many commands send none.
 #pragma once
 
@@ -46,7 +46,7 @@ class CurlTransport final : public Transport {
  private:
   class Loop;
   CurlTransport(std::string origin, CurlOptions options);
-  /// Fails if libcurl cannot be set up.
+  /// Fails if libcurl cannot be loaded or set up.
   [[nodiscard]] Result<Loop*> loop();
 
   const std::string origin_;

@@ -1,9 +1,10 @@
 #include "net/origin.h"
 
 #include <arpa/inet.h>
-#include <curl/curl.h>
 
 #include <string>
+
+#include "net/curl_functions.h"
 
 namespace playfs::net {
 

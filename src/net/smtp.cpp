@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include <curl/curl.h>
+#include "net/curl_functions.h"
 
 namespace playfs::net {
 
@@ -38,6 +38,7 @@ ErrorCode code_of(CURLcode result) {
 
 Status send_mail(const SmtpServer& server, const MailMessage& message) {
   PLAYFS_TRY(const std::string mail, mail_text(server.from, message));
+  PLAYFS_CHECK(kCurl.load());
   std::unique_ptr<CURL, Cleanup> easy(curl_easy_init());
   std::unique_ptr<curl_slist, Cleanup> to(curl_slist_append(nullptr, ("<" + message.to + ">").c_str()));
   if (!easy || !to) return fail(ErrorCode::internal, "out of memory");

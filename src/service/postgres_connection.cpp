@@ -51,6 +51,7 @@ bool is_lost(const Error& error) {
 }
 
 Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(const std::string& uri) {
+  PLAYFS_CHECK(kPostgres.load());
   // The URI comes last, so what it says replaces these.
   static constexpr std::array<const char*, 7> names = {"connect_timeout",
                                                        "tcp_user_timeout",

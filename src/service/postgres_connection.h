@@ -10,10 +10,9 @@
 #include <string>
 #include <vector>
 
-#include <libpq-fe.h>
-
 #include "base/clock.h"
 #include "base/result.h"
+#include "service/postgres_functions.h"
 #include "service/postgres_values.h"
 
 namespace playfs::service {

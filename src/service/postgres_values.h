@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <libpq-fe.h>
+#include "service/postgres_functions.h"
 
 namespace playfs::service {
 

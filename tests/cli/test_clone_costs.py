@@ -77,6 +77,14 @@ class Status(fixture.Fixture):
         self.assertLessEqual(names['clone3'] + names['clone'], 6)
         self.assertEqual(names['socketpair'], 0, 'of libcurl, which is set up by the first request')
 
+    def test_it_loads_no_library_that_it_does_not_use(self):
+        place = self.clone('light', FILES, FOLDERS)
+        log = self.home / 'opened'
+        self.command('strace', '-f', '-qq', '-e', 'trace=open,openat', '-o', log, self.playfs_path, 'status', cwd=place)
+        loaded = set(re.findall(r'/(lib[a-z0-9]+)[-.0-9]*\.so', log.read_text(errors='replace')))
+        self.assertIn('libsqlite3', loaded)
+        self.assertEqual(loaded & {'libcurl', 'libpq', 'libgit2', 'libgmime'}, set())
+
     def test_what_was_changed_is_all_that_is_read(self):
         place = self.clone('edited', FILES, FOLDERS)
         (place / 'd1/f1').write_text('changed\n')

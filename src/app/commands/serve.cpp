@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "app/commands/commands.h"
+#include "compare/text_diff.h"
 #include "runtime/descriptors.h"
 #include "runtime/hardening.h"
 #include "runtime/secret_file.h"
@@ -103,6 +104,7 @@ Result<ExitCode> serve(CommandContext& context, const ServeArguments& arguments)
   options.directory = place.directory;
   options.database = place.database;
   give_memory_back();
+  PLAYFS_CHECK(compare::load_library());
   runtime::outlive_readers();
   runtime::forgo_core_dumps();
   runtime::forgo_new_privileges();
