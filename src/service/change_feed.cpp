@@ -145,7 +145,7 @@ struct ChangeFeed::State {
 
   // For the thread alone.
   std::optional<Change> seen;  ///< the newest change when it looked
-  Position stopped_at = 0;  ///< the position served last, where the next turn of those behind goes on
+  Position stopped_at = 0;     ///< the position served last, where the next turn of those behind goes on
   std::optional<steady_clock::time_point> complained;
 };
 
