@@ -45,6 +45,10 @@ class OneTruth(Servers):
                          self.database)
         self.assertEqual(self.count_answers(servers, 5), (expired, 45 - expired))
         self.assertEqual(len(servers[2].all('messages')), allowed + expired)
+        # What a clock that was wrong has counted far ahead does not count, however long it takes.
+        self.cluster.sql('UPDATE write_limits SET expiries = ARRAY(SELECT expiry + 3600000000 FROM unnest(expiries) AS e'
+                         ' (expiry))', self.database)
+        self.assertEqual(self.count_answers(servers, 10), (allowed, 90 - allowed))
 
     def test_a_key_creates_one_record_at_whichever_servers(self):
         servers = self.begin(3)
@@ -208,6 +212,39 @@ class FewConnections(Servers):
 
 
 class AsOverSqlite(Servers):
+    def test_the_pages_of_a_thread_follow_each_other(self):
+        server, = self.begin(1)
+        other, thread = sorted(server.create('threads', {})['id'] for _ in range(2))
+        connection = server.connect()
+        for number in range(260):
+            server.create('messages', {'thread': thread if number % 5 else other, 'body': f'number {number}.'},
+                          connection=connection)
+        met, page = [], f'/threads/{thread}'
+        while page:
+            text = server.send_text(page)
+            met.append(sorted(int(number) for number in re.findall(r'number (\d+)\.', text)))
+            older = re.search(r'href="(/threads/[^"]*cursor=[^"]*)" rel="next"', text)
+            page = older and older[1]
+        self.assertEqual(sorted(sum(met, [])), [number for number in range(260) if number % 5])
+        self.assertEqual(len(met), 3)
+        self.assertEqual(met, sorted(met, reverse=True))
+
+    def test_the_time_of_a_change_follows_that_of_the_last_one(self):
+        """Which may be of a server whose clock is ahead."""
+        server, = self.begin(1)
+        project = server.create('projects', {'name': 'p'})['id']
+        times = []
+
+        def hide():
+            self.playfs('serve', 'hide', project, '--store', server.store)
+
+        for change in lambda: server.send('PATCH', f'/projects/{project}', {'name': 'q'}), hide:
+            self.cluster.sql('UPDATE records SET updated_at = updated_at + 3600000000', self.database)
+            times.append(server.send('GET', f'/projects/{project}')[1]['record']['updated_at'])
+            change()
+            times.append(server.send('GET', f'/projects/{project}')[1]['record']['updated_at'])
+        self.assertEqual(times, sorted(set(times)))
+
     def test_a_limit_of_nothing_leaves_repeats_their_answers(self):
         none = self.home / 'limits.json'
         none.write_text(json.dumps({'messages': 0, 'projects': 0}))
