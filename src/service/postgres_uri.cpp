@@ -15,8 +15,8 @@ std::string without_password(const std::string& uri) {
   std::string shown = uri;
   if (const auto at = authority.rfind('@'); at != std::string_view::npos)
     if (const auto colon = authority.find(':'); colon < at) shown.erase(begin + colon, at - colon);
-  if (const auto parameter = shown.find("password="); parameter != std::string::npos)
-    shown.erase(parameter, std::min(shown.find('&', parameter), shown.size()) - parameter);
+  for (auto found = shown.find("password="); found != std::string::npos; found = shown.find("password=", found))
+    shown.erase(found, std::min(shown.find('&', found), shown.size()) - found);  // sslpassword too
   return shown;
 }
 

@@ -269,7 +269,8 @@ class AsOverSqlite(Servers):
             self.assertEqual(server.send('GET', f'/messages/{name}')[0], 404)
 
     def test_the_password_is_not_shown(self):
-        uri = f'postgresql://playfs:secret@/{self.database}?host={self.cluster.folder}'
+        uri = (f'postgresql://playfs:secret@/{self.database}?host={self.cluster.folder}&sslpassword=secret'
+               '&password=secret')
         server = Server(self, store=uri)
         server.process.terminate()
         said = server.process.communicate()[1]
