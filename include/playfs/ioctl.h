@@ -136,8 +136,8 @@ struct playfs_discard {
    * or trailing slash. "." is the root: everything staged. Empty: the file or directory that the call is made on. */
   char path[PLAYFS_PATH_MAX];
   struct playfs_error error;
-  /* out: the checkpoint that has what was dropped; 0: nothing was. in: 0, or one that an earlier call returned: if it has
-   * all that is to be dropped, no other one is made, so that dropping several paths makes one checkpoint. */
+  /* out: the checkpoint that has what was dropped; 0: nothing was. in: 0, or one that an earlier call returned: if it
+   * has all that is to be dropped, no other one is made, so that dropping several paths makes one checkpoint. */
   __u64 checkpoint;
   __u64 reserved[3];
 };
