@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 
 #include "app/command_registry.h"
 #include "app/commands/commands.h"
 #include "app/commands/skill.h"
+#include "app/completion.h"
 #include "app/manual.h"
 #include "app/mistyped_command.h"
 #include "app/plain_words.h"
@@ -114,9 +116,8 @@ class Parser {
     app_.set_version_flag("--version", "playfs " PLAYFS_VERSION);
     app_.footer(kExitCodes);
     app_.add_option("--generate", generate_,
-                    "Print the bash completion, the man page's section on commands, or the skill for agents")
-        ->type_name("bash|man|skill")
-        ->check(CLI::IsMember({"bash", "man", "skill"}));
+                    "Print the man page's section on commands, a command's own page, or the skill for agents")
+        ->type_name("man|man:COMMAND|skill");
     add_mounting_commands(registry_);
     add_work_tree_commands(registry_);
     add_projects();
@@ -147,9 +148,11 @@ class Parser {
       if (auto meant = mistyped_command(app_, argv)) usage = *std::move(meant);
       return UsageError{wants_json, std::move(usage)};
     }
-    if (generate_ == "man") return Help{manual_of(commands(), options_of(app_))};
-    if (generate_ == "bash") return Help{completion_of(commands(), options_of(app_))};
-    if (generate_ == "skill") return Help{skill_text()};
+    if (!generate_.empty()) {
+      if (std::string text = generated(); !text.empty()) return Help{std::move(text)};
+      return UsageError{wants_json,
+                        Error{ErrorCode::invalid_argument, "nothing to generate: " + generate_, help_command()}};
+    }
     Invocation& invocation = registry_.invocation();
     if (!invocation.action) return Help{kOverview, ExitCode::usage};
     invocation.mount_helper = helper;
@@ -168,11 +171,32 @@ class Parser {
     OptionHelp help;
     for (const std::string& name : option.get_snames()) help.names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) help.names.push_back("--" + name);
-    if (option.get_positional()) help.names = {option.get_name(true)};
+    if (option.get_positional())
+      help.names = {option.get_option_text().empty() ? option.get_name(true) : option.get_option_text()};
     if (option.get_items_expected_max() > 0) help.value = option.get_type_name();
     help.text = option.get_description();
     help.required = option.get_required();
+    help.repeated =
+        option.get_items_expected_max() > 1 || option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    take_choices(help);
     return help;
+  }
+
+  /// CLI11 appends to a value's name what a check allows ("TEXT:{stat,verify}", "N:INT in [0 - 9]"); other choices are
+  /// in the name itself ("show|hide").
+  static void take_choices(OptionHelp& help) {
+    constexpr const char* kWords = "abcdefghijklmnopqrstuvwxyz|";
+    std::string words = help.value;
+    char between = '|';
+    if (const auto at = std::min(words.find(":{"), words.find(":INT in [")); at != std::string::npos) {
+      help.value.resize(at);
+      words = words[at + 1] == '{' ? words.substr(at + 2, words.size() - at - 3) : "";
+      between = ',';
+    } else if (words.find(between) == std::string::npos || words.find_first_not_of(kWords) != std::string::npos) {
+      return;
+    }
+    std::istringstream list(words);
+    for (std::string word; std::getline(list, word, between);) help.choices.push_back(word);
   }
 
   static std::vector<OptionHelp> options_of(const CLI::App& command) {
@@ -197,6 +221,14 @@ class Parser {
     return help;
   }
   std::vector<CommandHelp> commands() const { return help_of(app_).subcommands; }
+
+  /// What --generate asks for; empty if there is no such thing.
+  std::string generated() const {
+    constexpr std::string_view kPage = "man:";
+    if (generate_ == "man") return manual_of(commands(), options_of(app_));
+    if (generate_.starts_with(kPage)) return page_of(generate_.substr(kPage.size()), commands(), options_of(app_));
+    return generate_ == "skill" ? skill_text() : "";
+  }
 
   template <class... Arguments>
   CLI::App* command(Arguments&&... arguments) {
@@ -393,6 +425,27 @@ class Parser {
             "  playfs help commit\n  playfs help agents     the same text as README.md at the top of a mount", help, h)
         ->add_option("TOPIC", h->topic, "A command, or agents")
         ->required();
+
+    std::shared_ptr<CompletionArguments> c;
+    CLI::App* completion =
+        command("completion", "Print the completion script for a shell",
+                "  . <(playfs completion bash)\n"
+                "  playfs completion zsh > ~/.zfunc/_playfs        with fpath+=~/.zfunc before compinit in ~/.zshrc\n"
+                "  playfs completion fish > ~/.config/fish/completions/playfs.fish\n"
+                "\n"
+                "The Debian package has installed all three.",
+                print_completion, c);
+    // Made while the table of commands still exists: an action runs when the parser is gone.
+    completion
+        ->add_option_function<std::string>(
+            "SHELL",
+            [this, c](const std::string& shell) {
+              c->shell = shell;
+              c->script = completion_of(shell, commands(), options_of(app_));
+            },
+            "bash, zsh or fish")
+        ->required()
+        ->check(CLI::IsMember(std::vector<std::string>(kShells.begin(), kShells.end())));
   }
 
   CLI::App app_{"playfs shows the Agent Playground as a directory."};

@@ -1,6 +1,7 @@
 #include "app/manual.h"
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
 namespace playfs::app {
@@ -49,57 +50,62 @@ void append_option(std::string& page, const OptionHelp& option) {
           roff(option.text) + "\n";
 }
 
-bool takes_value(const OptionHelp& option) { return !option.value.empty(); }
+bool is_among(const OptionHelp& option, const std::vector<OptionHelp>& options) {
+  return std::any_of(options.begin(), options.end(), [&](const auto& each) { return each.names == option.names; });
+}
 
-std::vector<std::string> names_of(const std::vector<OptionHelp>& options, bool valued_only) {
-  std::vector<std::string> names;
-  for (const OptionHelp& option : options)
-    if (!valued_only || takes_value(option)) names.insert(names.end(), option.names.begin(), option.names.end());
-  return names;
+/// Whether the command does something without a subcommand: `checkpoint` does, `thread` does not.
+bool stands_alone(const CommandHelp& command, const std::vector<OptionHelp>& everywhere) {
+  return command.subcommands.empty() || !std::all_of(command.options.begin(), command.options.end(),
+                                                     [&](const auto& option) { return is_among(option, everywhere); });
+}
+
+/// Operands, then options.
+void append_words(std::string& page, const CommandHelp& command, const std::vector<OptionHelp>& everywhere) {
+  for (const OptionHelp& operand : command.operands)
+    page += ".TP\n\\fI" + roff(operand.names.front()) + "\\fR\n" + roff(operand.text) + "\n";
+  for (const OptionHelp& option : command.options)
+    if (!is_among(option, everywhere)) append_option(page, option);
 }
 
 void append_details(std::string& page, const CommandHelp& command, const std::vector<OptionHelp>& everywhere) {
   page += ".PP\n" + roff(command.text) + ".\n";
-  for (const OptionHelp& operand : command.operands)
-    page += ".TP\n\\fI" + roff(operand.names.front()) + "\\fR\n" + roff(operand.text) + "\n";
-  auto is_repeated = [&](const OptionHelp& option) {
-    return std::any_of(everywhere.begin(), everywhere.end(),
-                       [&](const auto& each) { return each.names == option.names; });
-  };
-  for (const OptionHelp& option : command.options)
-    if (!is_repeated(option)) append_option(page, option);
+  append_words(page, command, everywhere);
 }
 
-void append_examples(std::string& page, const CommandHelp& command) {
-  page += ".PP\n.nf\n";
-  std::istringstream lines(command.examples);
-  for (std::string line; std::getline(lines, line);) page += roff(line) + "\n";
+/// Lines as they are.
+void append_examples(std::string& page, std::string_view lines) {
+  page += ".nf\n";
+  std::istringstream text{std::string(lines)};
+  for (std::string line; std::getline(text, line);) page += roff(line) + "\n";
   page += ".fi\n";
 }
 
-/// The `case` clauses that set the options of a command and of its subcommands.
-struct Clauses {
-  std::string options, valued, actions, groups;
-
-  void append(const CommandHelp& command, const std::string& before) {
-    std::vector<std::string> names{command.name};
-    names.insert(names.end(), command.aliases.begin(), command.aliases.end());
-    if (!before.empty())
-      for (std::string& name : names) name = "'" + before + name + "'";
-    const std::string label = "    " + joined(names, "|") + ") ";
-    options += label + "options='" + joined(names_of(command.options, false), " ") + "' ;;\n";
-    if (auto with_value = names_of(command.options, true); !with_value.empty())
-      valued += label + "valued=' " + joined(with_value, " ") + " ' ;;\n";
-    if (command.subcommands.empty()) return;
-    std::vector<std::string> inner;
-    for (const CommandHelp& each : command.subcommands) {
-      inner.push_back(each.name);
-      append(each, command.name + " ");
-    }
-    actions += label + "actions='" + joined(inner, " ") + "' ;;\n";
-    groups += (groups.empty() ? "" : "|") + command.name;
+std::string own_page(const CommandHelp& command, const std::vector<OptionHelp>& everywhere) {
+  constexpr std::string_view kHeading = "Examples:\n";
+  std::string title = "PLAYFS-" + command.name, names = roff("playfs-" + command.name);
+  std::transform(title.begin(), title.end(), title.begin(), [](unsigned char c) { return std::toupper(c); });
+  for (const std::string& alias : command.aliases) names += ", " + roff("playfs-" + alias);
+  std::string page = ".TH " + title + " 1 \"\" \"playfs " PLAYFS_VERSION "\" \"User Commands\"\n.SH NAME\n" + names +
+                     " \\- " + roff(command.text) + "\n.SH SYNOPSIS\n";
+  std::vector<std::string> ways;
+  if (stands_alone(command, everywhere)) ways.push_back(synopsis(command, command.name));
+  for (const std::string& alias : command.aliases) ways.push_back(synopsis(command, alias));
+  for (const CommandHelp& each : command.subcommands) ways.push_back(synopsis(each, command.name + " " + each.name));
+  page += joined(ways, "\n.br\n") + "\n";
+  page += ".SH DESCRIPTION\n" + roff(command.text) + ".\n";
+  append_words(page, command, everywhere);
+  for (const CommandHelp& each : command.subcommands) {
+    page += ".SS " + bold(command.name + " " + each.name) + "\n" + roff(each.text) + ".\n";
+    append_words(page, each, everywhere);
   }
-};
+  page += ".SH EXAMPLES\n";
+  std::string_view examples = command.examples;
+  if (examples.starts_with(kHeading)) examples.remove_prefix(kHeading.size());
+  append_examples(page, examples);
+  return page + ".SH SEE ALSO\n.BR playfs (1)\nhas what all commands share: " + bold("--json") + ", " + bold("--site") +
+         ", exit codes, environment and files.\n";
+}
 
 }  // namespace
 
@@ -107,7 +113,7 @@ std::string manual_of(const std::vector<CommandHelp>& commands, const std::vecto
   std::string page;
   for (const CommandHelp& command : commands) {
     page += ".SS " + bold(command.name) + "\n";
-    if (command.subcommands.empty()) {
+    if (stands_alone(command, everywhere)) {
       page += synopsis(command, command.name) + "\n";
       for (const std::string& alias : command.aliases) page += ".br\n" + synopsis(command, alias) + "\n";
     }
@@ -116,65 +122,21 @@ std::string manual_of(const std::vector<CommandHelp>& commands, const std::vecto
       page += ".PP\n" + synopsis(each, command.name + " " + each.name) + "\n";
       append_details(page, each, everywhere);
     }
-    append_examples(page, command);
+    page += ".PP\n";
+    append_examples(page, command.examples);
   }
   return page;
 }
 
-std::string completion_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere) {
-  std::vector<std::string> names;
-  Clauses clauses;
+std::string page_of(std::string_view name, const std::vector<CommandHelp>& commands,
+                    const std::vector<OptionHelp>& everywhere) {
   for (const CommandHelp& command : commands) {
-    names.push_back(command.name);
-    names.insert(names.end(), command.aliases.begin(), command.aliases.end());
-    clauses.append(command, "");
+    if (command.name == name) return own_page(command, everywhere);
+    const auto& aliases = command.aliases;
+    if (std::find(aliases.begin(), aliases.end(), name) != aliases.end())
+      return ".so man1/playfs-" + command.name + ".1\n";
   }
-  return "# Completion of playfs for bash, made from its own table of commands (playfs --generate bash).\n"
-         "_playfs() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= options= valued= actions= "
-         "i\n"
-         "  COMPREPLY=()\n"
-         "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-         "    [[ ${COMP_WORDS[i]} == -* ]] && continue\n"
-         "    command+=${command:+ }${COMP_WORDS[i]}\n"
-         "    case $command in\n"
-         "    " +
-         clauses.groups +
-         ") ;;  # the next word belongs to it\n"
-         "    *) break ;;\n"
-         "    esac\n"
-         "  done\n"
-         "  if [[ -z $command ]]; then\n"
-         "    COMPREPLY=($(compgen -W '" +
-         joined(names, " ") + " " + joined(names_of(everywhere, false), " ") +
-         "' -- \"$word\"))\n"
-         "    return\n"
-         "  fi\n"
-         "  case $command in\n" +
-         clauses.options +
-         "  esac\n"
-         "  case $command in\n" +
-         clauses.valued +
-         "  esac\n"
-         "  case $command in\n" +
-         clauses.actions +
-         "  esac\n"
-         "  if [[ $before == -* && $valued == *\" $before \"* ]]; then\n"
-         "    COMPREPLY=($(compgen -f -- \"$word\"))  # a value: a file, if anything\n"
-         "  elif [[ $word == -* ]]; then\n"
-         "    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
-         "  elif [[ -n $actions ]]; then\n"
-         "    COMPREPLY=($(compgen -W \"$actions\" -- \"$word\"))\n"
-         "  elif [[ $command == merge ]]; then\n"
-         "    # The revisions beside head, as far as a mount around here has them already.\n"
-         "    local directory=$PWD\n"
-         "    while [[ -n $directory && ! -d $directory/branches ]]; do directory=${directory%/*}; done\n"
-         "    COMPREPLY=($(compgen -W \"$(ls -- \"${directory:-/nowhere}/branches\" 2>/dev/null)\" -- \"$word\"))\n"
-         "  else\n"
-         "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
-         "  fi\n"
-         "}\n"
-         "complete -o filenames -o bashdefault -F _playfs playfs\n";
+  return "";
 }
 
 }  // namespace playfs::app

@@ -1,7 +1,8 @@
-// The commands as a man page and as a bash completion, from the same table that --help prints. Pure functions.
+// The commands as man pages, from the same table that --help prints. Pure functions.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace playfs::app {
@@ -11,6 +12,8 @@ struct OptionHelp {
   std::string value;               ///< "MESSAGE"; empty for a flag
   std::string text;
   bool required = false;
+  bool repeated = false;             ///< may be given several times
+  std::vector<std::string> choices;  ///< the words that it may be, if it takes no others
 };
 
 struct CommandHelp {
@@ -26,7 +29,9 @@ struct CommandHelp {
 /// The COMMANDS part of playfs(1), in man(7)'s macros. `everywhere`: options of playfs itself, which are not repeated.
 std::string manual_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere);
 
-/// A script for bash-completion.
-std::string completion_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere);
+/// The man page playfs-NAME(1) of a command. For an alias it includes the command's own page. Empty: there is no such
+/// command.
+std::string page_of(std::string_view name, const std::vector<CommandHelp>& commands,
+                    const std::vector<OptionHelp>& everywhere);
 
 }  // namespace playfs::app

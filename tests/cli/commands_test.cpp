@@ -319,8 +319,23 @@ TEST_F(Commands, EscapeWhatStrangersWrote) {
   EXPECT_EQ(run({"ls"}).out.find('\x1b'), std::string::npos);
 }
 
+/// From `begin` up to `end`; nothing if they are not there.
+std::string part_of(const std::string& text, const std::string& begin, const std::string& end) {
+  const auto at = text.find(begin);
+  return at == std::string::npos ? "" : text.substr(at, text.find(end, at) - at);
+}
+
+/// Whether a line has both.
+bool has_line(const std::string& text, const std::string& one, const std::string& other = "") {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(one) != std::string::npos && line.find(other) != std::string::npos) return true;
+  return false;
+}
+
 TEST_F(Commands, ManualAndCompletionNameWhatHelpNames) {
-  const std::string page = run({"--generate", "man"}).out, completion = run({"--generate", "bash"}).out;
+  const std::string page = run({"--generate", "man"}).out, completion = run({"completion", "bash"}).out,
+                    zsh = run({"completion", "zsh"}).out, fish = run({"completion", "fish"}).out;
   std::string plain = page;
   for (auto at = plain.find("\\-"); at != std::string::npos; at = plain.find("\\-", at)) plain.erase(at, 1);
   std::istringstream overview(run({"--help"}).out);
@@ -332,6 +347,7 @@ TEST_F(Commands, ManualAndCompletionNameWhatHelpNames) {
       const std::string name = line.substr(2, line.find_first_of(" ,", 2) - 2);
       ++commands;
       EXPECT_NE(plain.find(".SS \\fB" + name + "\\fR\n"), std::string::npos) << name;
+      EXPECT_NE(run({"--generate", "man:" + name}).out.find(".SH NAME\nplayfs\\-" + name), std::string::npos) << name;
       std::istringstream help(run({name, "--help"}).out);
       for (std::string text; std::getline(help, text);) {
         std::smatch option;
@@ -341,12 +357,19 @@ TEST_F(Commands, ManualAndCompletionNameWhatHelpNames) {
         EXPECT_TRUE(std::regex_search(completion, std::regex("    " + name + "(\\|[a-z|]+)?\\) options='[^']*" + word)))
             << name << " " << word;
         const bool is_everywhere = word == "--help" || word == "--json" || word == "--site";
+        EXPECT_TRUE(has_line(part_of(zsh, "_playfs-" + name + "() {", "\n}\n"), word)) << name << " " << word;
+        EXPECT_TRUE(has_line(fish, " -l " + word.substr(2) + " ", is_everywhere ? "" : "\\'" + name + "\\'"))
+            << name << " " << word;
         EXPECT_TRUE(is_everywhere || plain.find("\\fB" + word + "\\fR") != std::string::npos) << name << " " << word;
       }
     }
   }
   EXPECT_GT(commands, 20u);
   EXPECT_GT(options, 80u);
+  EXPECT_EQ(run({"--generate", "man:publish"}).out, ".so man1/playfs-commit.1\n");
+  EXPECT_EQ(run({"--generate", "man:nothing"}).code, 2);
+  EXPECT_EQ(run({"completion", "csh"}).code, 2);
+  EXPECT_NE(run({"completion", "fish", "--json"}).out.find("\"script\": \"# Completion"), std::string::npos);
 }
 
 TEST_F(Commands, HelpNamesEveryOption) {

@@ -308,7 +308,7 @@ class Talk(Conversation):
 
     def test_completion(self):
         script = self.home / 'completion'
-        script.write_text(self.playfs('--generate', 'bash').stdout)
+        script.write_text(self.playfs('completion', 'bash').stdout)
 
         def complete(*words):
             line = ' '.join(f"'{word}'" for word in words)
@@ -322,6 +322,7 @@ class Talk(Conversation):
         self.assertIn('--reply-to', complete('post', 'ID', '--'))
         self.assertNotIn('--follow', complete('thread', 'list', '--'))
         self.assertIn('--stat', complete('diff', '--'))
+        self.assertEqual(complete('--site', 'local:x', 'cache', 'ver'), ['verify'])
 
 
 class Hostile(Conversation):

@@ -282,6 +282,12 @@ struct HelpArguments {
 };
 Result<ExitCode> help(CommandContext& context, const HelpArguments& arguments);
 
+struct CompletionArguments {
+  std::string shell;   ///< one of kShells
+  std::string script;  ///< its script
+};
+Result<ExitCode> print_completion(CommandContext& context, const CompletionArguments& arguments);
+
 struct FsckArguments {
   std::string project;  ///< its id or name
   bool uses_cache = true;

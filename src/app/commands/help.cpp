@@ -1,4 +1,4 @@
-// playfs help agents: prints the guide that a mount shows as README.md.
+// playfs help agents: prints the guide that a mount shows as README.md. playfs completion: prints a shell's script.
 #include "app/commands/commands.h"
 #include "app/commands/skill.h"
 #include "vfs/guide_text.h"
@@ -10,6 +10,12 @@ Result<ExitCode> help(CommandContext& context, const HelpArguments& arguments) {
     return fail(ErrorCode::invalid_argument, "there is no guide for '" + arguments.topic + "'", "playfs help agents");
   if (!context.out.json()) context.out.bytes(vfs::kGuide);
   context.out.document(JsonObject{{"topic", arguments.topic}, {"text", std::string(vfs::kGuide)}});
+  return ExitCode::done;
+}
+
+Result<ExitCode> print_completion(CommandContext& context, const CompletionArguments& arguments) {
+  if (!context.out.json()) context.out.bytes(arguments.script);
+  context.out.document(JsonObject{{"shell", arguments.shell}, {"script", arguments.script}});
   return ExitCode::done;
 }
 
