@@ -53,6 +53,8 @@ Status StartReport::ready(const std::string& log_path) {
   UniqueFd log(open(log_path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!log) return fail(error_from_errno(errno, "open " + log_path));
   if (dup2(log.get(), 1) < 0 || dup2(log.get(), 2) < 0) return fail(error_from_errno(errno, "redirect to " + log_path));
+  // Not before: an automount of systemd's, or another's, lets only its own process group mount there.
+  setsid();
   // The waiting command may have been killed; that is no reason to end the daemon.
   (void)write_all(line_.get(), std::string_view(&kReady, 1));
   line_ = UniqueFd();
@@ -80,7 +82,6 @@ Result<Background> go_to_background(std::vector<int> kept) {
   reading = UniqueFd();
   kept.push_back(writing.get());
   close_inherited_descriptors(std::move(kept));
-  setsid();
   if (chdir("/") != 0) return fail(error_from_errno(errno, "chdir /"));
   UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (nothing) dup2(nothing.get(), 0);
