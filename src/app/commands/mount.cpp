@@ -9,6 +9,7 @@
 #include "runtime/descriptors.h"
 #include "runtime/mount_options.h"
 #include "runtime/probe.h"
+#include "runtime/service_manager.h"
 
 namespace playfs::app {
 
@@ -99,6 +100,7 @@ Result<ExitCode> mount(CommandContext& context, const MountArguments& arguments)
     PLAYFS_CHECK(serve_mount(context, plan, [&]() -> Status {
       context.out.document(document());
       context.io.out.flush();
+      runtime::tell_service_manager("READY=1");
       return {};
     }));
     return ExitCode::done;
