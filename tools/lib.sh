@@ -37,7 +37,8 @@ packages() {
 
 # is_installed NAME…: whether one of these packages is.
 is_installed() {
-  dpkg-query -W -f='${db:Status-Status}\n' "$@" 2>/dev/null | grep -qx installed
+  # Fails if it does not know one of them.
+  { dpkg-query -W -f='${db:Status-Status}\n' "$@" 2>/dev/null || true; } | grep -x installed >/dev/null
 }
 
 # available LINE…: prints for each line the first of its packages that the package lists have; fails if one has none.
