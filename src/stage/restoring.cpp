@@ -149,6 +149,10 @@ Status Restoring::prepare() {
       PLAYFS_TRY(inode, state_.make_unnamed(file->mode));
     }
     inode->target = file->target;
+    const auto bits = snapshot_.permissions.find(file->path);
+    const bool runs = file->mode == FileMode::executable;
+    if (inode->kind == Kind::file && bits != snapshot_.permissions.end() && ((bits->second & 0100) != 0) == runs)
+      inode->metadata.permissions = bits->second;
     if (file->spool != 0) {
       PLAYFS_TRY(const UniqueFd bytes, Snapshots::open_bytes(folder_, snapshot_, *file));
       inode->spool->is_partial = true;

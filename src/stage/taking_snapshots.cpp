@@ -49,6 +49,7 @@ Snapshot Stage::State::describe_staged(const Survey& found, std::map<std::string
     const Inode& inode = *difference.inode;
     if (instructions.concealed().contains(inode.ino)) snapshot.concealed.insert(difference.path);
     snapshot.files.emplace(difference.path, described(difference));
+    if (inode.kind == Kind::file) snapshot.permissions.emplace(difference.path, inode.metadata.permissions & 0777);
     if (inode.is_below()) snapshot.published.emplace(difference.path, place_of(inode.lower));
     else if (inode.spool && inode.spool->is_made) bytes.emplace(difference.path, inode.spool);
   }

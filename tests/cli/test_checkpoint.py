@@ -498,6 +498,18 @@ class InAMount(Cases):
             found |= set(os.listdir(self.tree))
         self.assertEqual([name for name in renamed if name not in found], [])
 
+    def test_what_was_private_is_private_again(self):
+        for name, bits in (('secret', 0o600), ('tool', 0o700), ('plain', 0o644)):
+            (self.tree / name).write_text(name)
+            (self.tree / name).chmod(bits)
+        for _ in range(2):
+            self.json('discard', '.')
+            self.json('checkpoint', 'restore', '1')
+            self.assertEqual({name: (self.tree / name).stat().st_mode & 0o777 for name in ('secret', 'tool', 'plain')},
+                             {'secret': 0o600, 'tool': 0o700, 'plain': 0o644})
+            self.mounted.kill()
+            self.tree = self.open_tree()
+
     def test_the_mount_shows_the_restored_bytes_at_once(self):
         (self.tree / 'rose').write_text('first\n')
         self.json('checkpoint')

@@ -80,6 +80,8 @@ std::string encoded(const Snapshot& snapshot) {
   put_value(body, "conflicted", encode_conflicted(snapshot.conflicted));
   if (snapshot.state) put_value(body, "state", *snapshot.state);
   for (const std::string& path : snapshot.concealed) put_value(body, "concealed", path);
+  for (const auto& [path, bits] : snapshot.permissions)
+    put_value(body, "permissions", std::to_string(bits) + ' ' + path);
   for (const auto& [path, content] : snapshot.base_contents) put_value(body, "base_content", content + ' ' + path);
   for (const auto& [path, file] : snapshot.files) {
     // A rescued row precedes the file that it is about.
@@ -111,9 +113,12 @@ bool take_value(const PutValue& value, Snapshot& snapshot) {
   if (value.key == "parent") snapshot.parents.emplace_back(value.value);
   if (value.key == "state") snapshot.state = value.value;
   if (value.key == "concealed") snapshot.concealed.insert(value.value);
-  if (value.key == "base_content") {
-    const std::size_t end = std::min(value.value.find(' '), value.value.size() - 1);
-    snapshot.base_contents.emplace(value.value.substr(end + 1), value.value.substr(0, end));
+  if (value.key == "base_content" || value.key == "permissions") {
+    const std::size_t end = value.value.find(' ');
+    if (end == std::string::npos) return false;
+    std::string word = value.value.substr(0, end), path = value.value.substr(end + 1);
+    if (value.key == "base_content") snapshot.base_contents.emplace(std::move(path), std::move(word));
+    else snapshot.permissions.emplace(std::move(path), parse_number<unsigned>(word).value_or(0600) & 0777);
   }
   if (value.key == "tracked") {
     auto tracked = decode_tracked(value.value);

@@ -39,6 +39,8 @@ struct Snapshot {
   PathSet deletions;
   /// What the base had at the paths, as base_content(); a path without one was not there.
   std::map<std::string, std::string, std::less<>> base_contents;
+  /// The permission bits of files; no revision has more than the executable one.
+  std::map<std::string, unsigned, std::less<>> permissions;
   PathSet concealed;  ///< files that are hidden, since a merge put them: see stage/instructions.h
 
   [[nodiscard]] bool is_empty() const {
