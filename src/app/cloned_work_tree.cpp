@@ -175,7 +175,7 @@ Result<std::unique_ptr<ReadableTree>> ClonedWorkTree::tree(const std::string& re
     if (place().clone->instructions == Instructions::show) return hidden;
     const auto own = tree_->stage().trusted_instructions();
     for (const std::string& path : instructions_in(manifest)) {
-      const auto content = known_hash(*manifest.file_at(path));
+      const auto content = instructions_identity(*manifest.file_at(path));
       if (!content || std::find(own.begin(), own.end(), *content) == own.end()) hidden.insert(path);
     }
     return hidden;

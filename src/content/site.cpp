@@ -230,7 +230,7 @@ std::set<std::string> Site::own_instructions(const std::string& agent, const Man
   const auto all = instructions_in(manifest);
   if (all.size() > kMostInstructions) return own;
   for (const std::string& path : all) {
-    const auto content = known_hash(*manifest.file_at(path));
+    const auto content = instructions_identity(*manifest.file_at(path));
     if (content && context.records.record(context.site, instructions_of(agent), content->hex())) own.insert(path);
   }
   return own;

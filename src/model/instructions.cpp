@@ -62,6 +62,17 @@ bool gives_instructions(std::string_view path) {
   return false;
 }
 
+ContentHash instructions_identity_of_link(std::string_view target) {
+  // No text file has a NUL.
+  return ContentHash::of(std::string("link", 5).append(target));
+}
+
+std::optional<ContentHash> instructions_identity(const FileEntry& entry) {
+  if (entry.mode != FileMode::symlink) return known_hash(entry);
+  const auto target = entry.inline_content();
+  return target ? std::optional(instructions_identity_of_link(*target)) : std::nullopt;
+}
+
 std::vector<std::string> instructions_in(const Manifest& manifest) {
   std::vector<std::string> paths;
   for (const auto& [path, entry] : manifest.files)

@@ -31,6 +31,12 @@ bool is_instructions_name(std::string_view name);
 /// Whether that is so of any component: agents started in a directory load what is there.
 bool gives_instructions(std::string_view path);
 
+/// What says that a published file with such a path is somebody's own: its content, and whether it is a link, since a
+/// text of theirs as a link would lead to whatever strangers put there. nullopt: unknown.
+std::optional<ContentHash> instructions_identity(const FileEntry& entry);
+/// That of a link to `target`.
+ContentHash instructions_identity_of_link(std::string_view target);
+
 /// The paths of the manifest's files that do, in order.
 std::vector<std::string> instructions_in(const Manifest& manifest);
 

@@ -82,6 +82,7 @@ class Integration {
   Result<std::optional<std::string>> stands_in_the_way(const std::string& kept, bool is_directory,
                                                        const std::string& path) const;
   Status clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list);
+  Status add_instructions_of_both(Step& step, const Merge& merge, std::vector<stage::Conflicted>& list);
   static bool brings_rules(const Step& step, const Merge& merge);
   Status forget_what_is_ignored();
   Status fetch_rules();

@@ -113,6 +113,29 @@ bool Integration::brings_rules(const Step& step, const Merge& merge) {
   return wanted != stage::rules_of(step.ours.manifest);
 }
 
+/// What others changed in instructions for agents that are being edited here would be obeyed, and then published as
+/// one's own, without anyone having read it.
+Status Integration::add_instructions_of_both(Step& step, const Merge& merge, std::vector<stage::Conflicted>& list) {
+  if (!stage_.hides_instructions()) return {};
+  for (const auto& staged : step.seen) {
+    const std::string& path = staged.first;
+    const auto file = merge.files.find(path);
+    const FileEntry* ours = step.ours.manifest.file_at(path);
+    if (file == merge.files.end() || !ours || !gives_instructions(path) || stage_.is_hidden(path)) continue;
+    const std::optional<std::string>& text = file->second.text;
+    if (!text && ours->same_content(file->second.entry)) continue;
+    if (std::any_of(list.begin(), list.end(), [&](const auto& each) { return each.path == path; })) continue;
+    auto left = text ? std::optional(ContentHash::of(*text)) : known_hash(file->second.entry);
+    if (!left) {
+      PLAYFS_TRY(const Bytes theirs, read(step, MergeSide::theirs, path, file->second.entry));
+      PLAYFS_TRY(const auto examined, examine(theirs));
+      left = examined.hash;
+    }
+    list.push_back({path, "others changed it too, and agents obey it: read what they wrote", false, left});
+  }
+  return {};
+}
+
 Result<stage::Merged> Integration::bring_in(Step& step) {
   auto reader = [&](MergeSide side, const std::string& path, const FileEntry& entry) -> Result<std::string> {
     PLAYFS_TRY(Bytes content, read(step, side, path, entry));
@@ -141,6 +164,7 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
       list.push_back({conflict.path, conflict.reason, false, left});
     }
   }
+  PLAYFS_CHECK(add_instructions_of_both(step, merge, list));
   PLAYFS_TRY(step.unpublished, stage_.unpublished());
   PLAYFS_CHECK(clear_the_way(step, merge, list));
   step.brings_rules = brings_rules(step, merge);

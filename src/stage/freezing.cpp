@@ -91,7 +91,9 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
     }
     candidate.file.path = difference.path;
     if (!candidate.file.published && gives_instructions(difference.path))
-      instructing.emplace_back(difference.inode->ino, candidate.file.hash);
+      instructing.emplace_back(difference.inode->ino, candidate.file.mode == FileMode::symlink
+                                                          ? instructions_identity_of_link(candidate.file.target)
+                                                          : candidate.file.hash);
     layer.files.push_back(candidate.file);
   }
   if (layer.files.empty() && layer.deletions.empty() && !layer.state && layer.merge_parents.empty())

@@ -48,7 +48,7 @@ void InstructionFiles::load(const std::string& trusted, const std::string& conce
 
 bool InstructionFiles::shows(const FileEntry& entry) const {
   if (!hides_any()) return true;
-  auto content = known_hash(entry);
+  const auto content = instructions_identity(entry);
   if (!content) return false;
   return published_here_.contains(content->hex()) ||
          (shown_ == Instructions::hide_others && trusted_.contains(content->hex()));
@@ -138,17 +138,25 @@ void Stage::State::add_instructing(std::vector<Invalidation>& changed) {
   }
 }
 
-void Stage::State::conceal_merged(Batch& batch, const Merged& merged) {
+std::set<std::uint64_t> Stage::State::still_concealed() const {
   std::set<std::uint64_t> concealed;
   for (const std::uint64_t ino : instructions.concealed())
     if (by_ino.contains(ino)) concealed.insert(ino);
+  return concealed;
+}
+
+void Stage::State::conceal_merged(Batch& batch, const Merged& merged) {
+  std::set<std::uint64_t> concealed = still_concealed();
+  std::optional<Survey> staged;
   for (const MergedPath& each : merged.paths) {
     if (!instructions.hides_any() || each.action != MergedPath::Action::put || !gives_instructions(each.path)) continue;
     // What is in conflict has to be seen to be resolved; and so has what was changed here.
-    const auto is_it = [&](const Conflicted& conflict) { return conflict.path == each.path; };
+    const auto is_it = [&](const auto& there) { return there.path == each.path; };
     if (merged.conflicted && std::any_of(merged.conflicted->begin(), merged.conflicted->end(), is_it)) continue;
     const InodePtr before = find(each.path).inode;
-    if (!before || !instructions.shows(*before)) concealed.insert(each.content->ino);
+    if (!staged) staged = survey();
+    const bool was_changed_here = std::any_of(staged->differences.begin(), staged->differences.end(), is_it);
+    if (!before || !was_changed_here || !instructions.shows(*before)) concealed.insert(each.content->ino);
   }
   instructions.conceal(batch, std::move(concealed));
 }
@@ -226,6 +234,11 @@ bool Stage::has_but_hidden(const InodePtr& directory) {
   return state_->instructions.hides_any() && state_->has_but_hidden(*directory);
 }
 
+bool Stage::hides_instructions() const {
+  MutexLock lock(state_->mutex);
+  return state_->instructions.hides_any();
+}
+
 std::vector<std::string> Stage::hidden() const {
   MutexLock lock(state_->mutex);
   return state_->hidden();
@@ -247,12 +260,23 @@ Status Stage::trust_instructions(const std::vector<ContentHash>& contents) {
   return batch.commit();
 }
 
-std::vector<ContentHash> Stage::trusted_instructions() const {
-  MutexLock lock(state_->mutex);
+namespace {
+std::vector<ContentHash> parsed(const std::set<std::string>& hashes) {
   std::vector<ContentHash> contents;
-  for (const std::string& hex : state_->instructions.trusted())
+  for (const std::string& hex : hashes)
     if (auto content = ContentHash::parse(hex)) contents.push_back(*content);
   return contents;
+}
+}  // namespace
+
+std::vector<ContentHash> Stage::trusted_instructions() const {
+  MutexLock lock(state_->mutex);
+  return parsed(state_->instructions.trusted());
+}
+
+std::vector<ContentHash> Stage::published_instructions() const {
+  MutexLock lock(state_->mutex);
+  return parsed(state_->instructions.published_here());
 }
 
 }  // namespace playfs::stage

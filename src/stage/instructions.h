@@ -32,6 +32,7 @@ class InstructionFiles {
   /// The same of what is about to be published from here: it stays visible.
   void publish(Batch& batch, const ContentHash& content);
   [[nodiscard]] const std::set<std::string>& trusted() const { return trusted_; }
+  [[nodiscard]] const std::set<std::string>& published_here() const { return published_here_; }
   /// What a merge put at such a path without anyone having seen it: `inos`. Those that are gone may be left out.
   void conceal(Batch& batch, std::set<std::uint64_t> inos);
   [[nodiscard]] const std::set<std::uint64_t>& concealed() const { return concealed_; }
@@ -43,7 +44,7 @@ class InstructionFiles {
   static constexpr std::size_t kMostTrusted = 4096;
 
   const Instructions shown_;
-  std::set<std::string> trusted_;         ///< hashes of contents, in hex
+  std::set<std::string> trusted_;         ///< instructions_identity(), in hex
   std::set<std::string> published_here_;  ///< the same, since the stage was opened
   std::set<std::uint64_t> concealed_;     ///< inodes with local bytes
 };

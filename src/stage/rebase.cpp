@@ -188,10 +188,6 @@ Result<bool> Rebase::visit_file(const Spot& at) {
                                        : state_.has_bytes_of(*at.child, at.path, *file));
   if (is_same) anchor(at.child, at.path, *file);
   else replace(at);
-  // What was published from here was merged: that is still the author's own.
-  const bool is_merged = !is_same && file && next_ != state_.base && !at.child->is_below();
-  const auto content = is_merged && gives_instructions(at.path) ? known_hash(*file) : std::nullopt;
-  if (content && state_.instructions.shows(*at.child)) state_.instructions.publish(batch_, *content);
   return true;
 }
 

@@ -269,7 +269,7 @@ void Restoring::place(const InodePtr& inode, const FrozenFile& file, std::vector
 /// What a merge had put unseen stays so.
 void Restoring::conceal(Batch& batch) const {
   if (!state_.instructions.hides_any()) return;
-  std::set<std::uint64_t> concealed = state_.instructions.concealed();
+  std::set<std::uint64_t> concealed = state_.still_concealed();
   for (const FrozenFile* file : put_)
     if (snapshot_.concealed.contains(file->path)) concealed.insert(prepared_.find(file->path)->second->ino);
   state_.instructions.conceal(batch, std::move(concealed));

@@ -287,6 +287,9 @@ class Stage {
   [[nodiscard]] Status trust_instructions(const std::vector<ContentHash>& contents);
   /// Such contents, and those of all that was published from here.
   [[nodiscard]] std::vector<ContentHash> trusted_instructions() const;
+  /// Only what was published since the stage was opened.
+  [[nodiscard]] std::vector<ContentHash> published_instructions() const;
+  [[nodiscard]] bool hides_instructions() const;
   [[nodiscard]] bool is_hidden(std::string_view path);
   /// Whether a directory holds files, all of them hidden.
   [[nodiscard]] bool has_but_hidden(const InodePtr& directory);

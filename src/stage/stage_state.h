@@ -109,6 +109,8 @@ struct Stage::State {
   void add_instructing(std::vector<Invalidation>& changed) PLAYFS_REQUIRES(mutex);
   /// Hides what a merge is about to put unseen.
   void conceal_merged(Batch& batch, const Merged& merged) PLAYFS_REQUIRES(mutex);
+  /// InstructionFiles::concealed(), without what is gone.
+  [[nodiscard]] std::set<std::uint64_t> still_concealed() const PLAYFS_REQUIRES(mutex);
   [[nodiscard]] bool has_but_hidden(Inode& directory) PLAYFS_REQUIRES(mutex);
   /// Why a directory cannot be removed.
   [[nodiscard]] Error not_empty(Inode& directory) PLAYFS_REQUIRES(mutex);

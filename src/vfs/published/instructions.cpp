@@ -34,7 +34,7 @@ std::vector<ContentHash> own_instructions(Mount& mount, const RevisionTreePtr& t
   if (!tree) return contents;
   const Manifest& manifest = tree->tree.manifest();
   for (const std::string& path : mount.site().own_instructions(mount.options().agent, manifest))
-    if (auto content = known_hash(*manifest.file_at(path))) contents.push_back(*content);
+    if (auto content = instructions_identity(*manifest.file_at(path))) contents.push_back(*content);
   return contents;
 }
 

@@ -68,7 +68,10 @@ Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& 
 }
 
 void WorkTree::note_instructions() {
-  mount_.site().note_instructions(mount_.options().agent, stage_->trusted_instructions());
+  // Anybody may have made a clone, with what is trusted in it. So one tells others only what this command publishes.
+  const bool is_lone = !mount_.options().follows_head;
+  mount_.site().note_instructions(mount_.options().agent,
+                                  is_lone ? stage_->published_instructions() : stage_->trusted_instructions());
 }
 
 void WorkTree::know_instructions(const RevisionTreePtr& coming) {
@@ -149,7 +152,6 @@ Status WorkTree::open_publisher() {
   // arrived.
   auto settled = [this](const std::vector<stage::Invalidation>& changed) {
     tell_kernel(changed);
-    note_instructions();  // of a merge
     follow_head();
   };
   publish::PublisherOptions options;

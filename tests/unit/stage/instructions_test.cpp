@@ -198,8 +198,7 @@ TEST_F(HiddenInstructions, ThatAMergePutsAreHiddenUnlessTheyAreInConflict) {
   open(Instructions::hide, base_);
   ASSERT_TRUE(bench_.put("GEMINI.md", "mine"));
   Merged merged;
-  merged.paths = {put("AGENTS.md", "theirs too"), put("GEMINI.md", "mine and theirs"), put("src/CLAUDE.md", "<<<<<<<")};
-  merged.conflicted = {{.path = "src/CLAUDE.md", .reason = "both", .has_markers = true, .left = std::nullopt}};
+  merged.paths = {put("AGENTS.md", "theirs too"), put("GEMINI.md", "mine and theirs"), put("src/CLAUDE.md", "  merged.conflicted = {{.path = "src/CLAUDE.md", .reason = "both", .has_markers = true, .left = std::nullopt}};
   ASSERT_TRUE(bench_.stage->integrate(base_, merged, {RevisionId("branch")}));
   for (int round = 0; round < 2; ++round, reopen(Instructions::hide)) {
     EXPECT_EQ(bench_.find("AGENTS.md"), nullptr) << "nobody here has seen it";
@@ -216,6 +215,7 @@ TEST_F(HiddenInstructions, ThatAMergePutsAreHiddenUnlessTheyAreInConflict) {
   EXPECT_EQ(read("GEMINI.md"), "mine and theirs");
 }
 
+<<<<<<< HEAD
 TEST_F(HiddenInstructions, ThatAMergePutStayHiddenWhenACheckpointOfThemIsRestored) {
   open(Instructions::hide, base_);
   ASSERT_TRUE(bench_.put("GEMINI.md", "mine"));
@@ -235,7 +235,7 @@ TEST_F(HiddenInstructions, ThatAMergePutStayHiddenWhenACheckpointOfThemIsRestore
   }
 }
 
-TEST_F(HiddenInstructions, ThatWerePublishedFromHereStayVisibleWhenTheyAreMerged) {
+TEST_F(HiddenInstructions, ThatWerePublishedFromHereAreOfOthersOnceTheirChangesAreMerged) {
   open(Instructions::show, base_);
   ASSERT_TRUE(bench_.put("AGENTS.md", "edited"));
   reopen(Instructions::hide_others);
@@ -244,9 +244,48 @@ TEST_F(HiddenInstructions, ThatWerePublishedFromHereStayVisibleWhenTheyAreMerged
   after.at("src/CLAUDE.md") = "theirs";
   ASSERT_TRUE(bench_.stage->settle("tx", revision_of("two", after)));
   for (int round = 0; round < 2; ++round, reopen(Instructions::hide_others)) {
-    EXPECT_EQ(read("AGENTS.md"), "edited, and their lines");
+    EXPECT_EQ(bench_.find("AGENTS.md"), nullptr);
     EXPECT_EQ(bench_.find("src/CLAUDE.md"), nullptr);
   }
+}
+
+TEST_F(HiddenInstructions, ThatAMergePutStayHiddenInCheckpoints) {
+  open(Instructions::hide_others, base_);
+  ASSERT_TRUE(bench_.stage->trust_instructions({ContentHash::of("hooks")}));
+  Merged merged;
+  for (const char* path : {"AGENTS.md", ".claude/settings.json"})
+    merged.paths.push_back({path,
+                            MergedPath::Action::put,
+                            {},
+                            bench_.stage->prepare(Bytes(std::string("theirs")), FileMode::regular).value()});
+  ASSERT_TRUE(bench_.stage->integrate(base_, merged, {RevisionId("branch")}));
+  EXPECT_EQ(bench_.find(".claude"), nullptr) << "what was one's own, and is theirs now";
+  ASSERT_TRUE(bench_.put("GEMINI.md", "mine"));
+  const auto kept = bench_.stage->checkpoint("all");
+  ASSERT_TRUE(kept && *kept);
+  ASSERT_TRUE(bench_.stage->discard(""));
+  EXPECT_EQ(read(".claude/settings.json"), "hooks");
+  ASSERT_TRUE(bench_.stage->restore((*kept)->id, {}));
+  for (int round = 0; round < 2; ++round, reopen(Instructions::hide_others)) {
+    EXPECT_EQ(bench_.changes(), (Lines{"M .claude/settings.json", "M AGENTS.md", "A GEMINI.md"}));
+    EXPECT_EQ(bench_.find("AGENTS.md"), nullptr);
+    EXPECT_EQ(bench_.find(".claude"), nullptr);
+    EXPECT_EQ(read("GEMINI.md"), "mine");
+  }
+  freeze("tx", files_);
+  EXPECT_EQ(bench_.stage->published_instructions(), (std::vector{ContentHash::of("mine")}));
+}
+
+TEST_F(HiddenInstructions, ThatAreLinksAreNoTextsOfTheSameBytes) {
+  open(Instructions::hide_others, base_);
+  ASSERT_TRUE(bench_.put("GEMINI.md", "README.md"));
+  ASSERT_TRUE(bench_.symlink("src", "new.md"));
+  ASSERT_TRUE(bench_.rename("new.md", "only/CLAUDE.md"));
+  Texts after = freeze("tx", files_);
+  after.at("GEMINI.md").mode = FileMode::symlink;
+  ASSERT_TRUE(bench_.stage->settle("tx", revision_of("two", after)));
+  EXPECT_EQ(bench_.find("GEMINI.md"), nullptr);
+  EXPECT_NE(bench_.find("only/CLAUDE.md"), nullptr);
 }
 
 }  // namespace
