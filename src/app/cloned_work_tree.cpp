@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <utility>
 
 #include "app/author.h"
 #include "app/clone_state.h"
@@ -80,6 +82,7 @@ Status ClonedWorkTree::begin() {
   if (!seen) return fail(std::move(seen).error());
   clone_ = clone::Clone::open(*std::move(seen), stack_->site(), *tree_);
   tell_of_kept();
+  hidden_ = tree_->stage().hidden();
   return clone_->take_in();
 }
 
@@ -96,9 +99,34 @@ void ClonedWorkTree::tell_of_kept() {
                       ": it was saved here while playfs replaced it. Compare it with your file.");
 }
 
+/// Whoever commits believes that all of the directory is published.
+void ClonedWorkTree::tell_of_unread() {
+  constexpr std::size_t kMostNamed = 5;
+  const auto state = clone_->state();
+  if (!state) return;
+  const auto& unread = state->unread;
+  for (std::size_t i = 0; i < std::min(unread.size(), kMostNamed); ++i)
+    context_.out.note("Not read, so not part of it: " + safe(unread[i].path) + ": " + safe(unread[i].why));
+  if (unread.size() > kMostNamed)
+    context_.out.note("And " + std::to_string(unread.size() - kMostNamed) + " more. Try: playfs status");
+}
+
+/// Files of the user's own that others have changed vanish from the directory.
+void ClonedWorkTree::tell_of_hidden() {
+  const auto before = std::exchange(hidden_, tree_->stage().hidden());
+  std::vector<std::string> more;
+  std::set_difference(hidden_.begin(), hidden_.end(), before.begin(), before.end(), std::back_inserter(more));
+  if (more.empty()) return;
+  const std::string others = more.size() == 1 ? "" : ", and " + std::to_string(more.size() - 1) + " more";
+  context_.out.note("Hidden now, since others wrote or changed it and agents would obey it: " + safe(more.front()) +
+                    others + ". A person reads it with: playfs cat " + safe(place().project) + " " +
+                    safe(shell_operand(more.front())));
+}
+
 Result<clone::BroughtOut> ClonedWorkTree::bring_out() {
   auto brought = clone_->bring_out();
   tell_of_kept();
+  tell_of_hidden();
   if (!brought) {
     Error error = brought.error().while_doing("write the work tree to " + place().work);
     if (error.hint.empty()) error.hint = "playfs update, which goes on with it";
@@ -207,6 +235,7 @@ Result<publish::CommitResult> ClonedWorkTree::commit(const publish::CommitReques
     context_.out.note(safe(noted->error().message) +
                       ". So the next command asks whose commit it is. Try: playfs clone --adopt " +
                       shell_word(place().work));
+  if (result) tell_of_unread();
   // The commit is published even if this fails; the next command brings out the rest.
   if (auto brought = bring_out(); !brought) context_.out.note(safe(brought.error().message) + ". Try: playfs update");
   return result;

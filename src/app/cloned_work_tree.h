@@ -68,6 +68,8 @@ class ClonedWorkTree final : public WorkTreeAccess {
   Status begin();
   [[nodiscard]] Status may_go_on(const std::vector<publish::QueuedCommit>& waiting);
   void tell_of_kept();
+  void tell_of_unread();
+  void tell_of_hidden();
   /// Records the base in the mark, once the directory has all of it: if the stage is lost, a new one begins there.
   Status mark_base();
   [[nodiscard]] Result<vfs::ProjectStatus> project_status();
@@ -82,6 +84,7 @@ class ClonedWorkTree final : public WorkTreeAccess {
   OpenStack stack_;
   std::vector<publish::QueuedCommit> taken_over_;
   RevisionId marked_;                        ///< the base that the mark names
+  std::vector<std::string> hidden_;          ///< Stage::hidden(), as last told
   std::unique_ptr<vfs::LoneWorkTree> tree_;  // uses the stack
   std::unique_ptr<clone::Clone> clone_;
 };

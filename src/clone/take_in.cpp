@@ -11,7 +11,8 @@ namespace playfs::clone {
 namespace {
 /// Stands for the content of a directory that cannot be read.
 constexpr const char* kUnreadContent = ".unread";
-constexpr std::string_view kWhyHidden = "is hidden, since it gives instructions to agents; yours stays as it is";
+constexpr const char* kWhyHidden =
+    "what is published there is hidden, since it gives instructions to agents; yours stays as it is";
 
 /// Whether it, or a directory around it, is among the names; those of directories end with a slash.
 bool is_among(const std::set<std::string>& names, const std::string& path, bool is_directory) {
@@ -117,7 +118,7 @@ Status TakeIn::commit() {
 
 Status TakeIn::take_names(std::vector<Item> items) {
   while (!items.empty()) {
-    std::erase_if(items, [&](const Item& item) { return is_hidden(item); });
+    PLAYFS_CHECK(leave_hidden(items));
     std::erase_if(items, [&](const Item& item) {
       const Row* row = index_.find(item.path);
       return row && !row->is_new() && !item.was_local_only;
@@ -141,10 +142,23 @@ Status TakeIn::take_names(std::vector<Item> items) {
 }
 
 /// A published file that is hidden here is not replaced by what somebody put at its path unaware of it.
-bool TakeIn::is_hidden(const Item& item) {
-  if (!stage_.is_hidden(item.path)) return false;
-  unread_.push_back({item.path, "what is published there " + std::string(kWhyHidden)});
-  return true;
+Status TakeIn::leave_hidden(std::vector<Item>& items) {
+  std::vector<Item> others;
+  for (Item& item : items) {
+    PLAYFS_TRY(const bool is_left, is_hidden(item));
+    if (is_left) unread_.push_back({item.path, kWhyHidden});
+    else others.push_back(std::move(item));
+  }
+  items = std::move(others);
+  return {};
+}
+
+Result<bool> TakeIn::is_hidden(const Item& item) {
+  if (stage_.is_hidden(item.path)) return true;
+  if (item.is_directory) return false;
+  // Nor is a directory that nobody sees, because it has nothing but such files.
+  PLAYFS_TRY(const auto staged, staged_at(stage_, item.path));
+  return staged && staged->kind == stage::Kind::directory && stage_.has_but_hidden(staged->inode);
 }
 
 Result<std::set<std::string>> TakeIn::local_only_names() {

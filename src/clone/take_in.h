@@ -65,7 +65,8 @@ class TakeIn {
   Status commit();
   Status take_names(std::vector<Item> items);
   [[nodiscard]] static bool is_rules_item(const Item& item);
-  [[nodiscard]] bool is_hidden(const Item& item);
+  [[nodiscard]] Status leave_hidden(std::vector<Item>& items);
+  Result<bool> is_hidden(const Item& item);
   [[nodiscard]] Result<std::set<std::string>> local_only_names();
   void begin(const std::string& path);
   void begin_directory(const Item& item);
