@@ -309,6 +309,8 @@ class Parser {
         "\n"
         "DIR is in a mount or a clone; what the agent writes there is seen by everybody else who works in it.\n"
         "With --project, playfs keeps a clone of its own, which no mount needs, and finds it again the next time.\n"
+        "Files that give instructions to agents are hidden as the mount's instructions= or the clone says; in a clone\n"
+        "of its own, as configured when it is made (playfs mount --help).\n"
         "Six tools: list, read, write, publish, talk, inbox. Files and threads are resources. No path leads out of "
         "the\n"
         "project. Speaks revisions 2024-11-05 to 2025-11-25 and 2026-07-28 of the protocol.",

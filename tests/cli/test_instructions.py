@@ -218,6 +218,12 @@ class Harnesses(mcp_client.Mcp):
         client.fail('read', path='AGENTS.md')
         self.assertIn('gives instructions to agents', client.fail('read', path='AGENTS.md', revision='head'))
         self.assertEqual(client.call('read', path='README.md', revision='head')[0], OTHERS['README.md'])
+        self.assertIn('4 published files', client.call('list', what='changes')[0])
+        for path in 'AGENTS.md', 'mine':
+            client.call('write', path=path, content='mine\n')
+        self.assertIn('Not read, so not published', client.call('list', what='changes')[0])
+        self.assertTrue(any('not part of it: AGENTS.md' in each for each in client.call('publish', message='Mine')))
+        self.assertIn('mine', self.files())
         self.assertEqual(client.close(), 0)
 
 

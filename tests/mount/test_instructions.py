@@ -6,6 +6,7 @@ import json
 import os
 
 import fixture
+import mcp_client
 from instructed import HIDDEN, OTHERS, VISIBLE, Instructions
 
 USAGE, CONFLICT = 2, 3
@@ -70,6 +71,19 @@ class WhatIsShown(Instructions):
         said = self.playfs('mount', self.api.origin, self.home / 'ann-0', check=False)
         self.assertEqual(said.returncode, USAGE, said.stderr)
         self.assertIn('not show or hide', said.stderr)
+
+    def test_harnesses_get_what_the_mount_shows(self):
+        for option, is_shown in ('instructions=show', True), ('instructions=hide', False):
+            client = mcp_client.Client(self, self.at(option))
+            for revision in 'head', self.first:
+                arguments = {'path': 'AGENTS.md', 'revision': revision}
+                if is_shown:
+                    self.assertEqual(client.call('read', **arguments)[0], OTHERS['AGENTS.md'])
+                else:
+                    self.assertIn('is hidden', client.fail('read', **arguments))
+            self.assertIn('no file', client.fail('read', path='CLAUDE.md', revision='head'))
+            self.assertEqual(client.close(), 0)
+            self.mounted.unmount()
 
     def test_commands_that_run_in_a_tree_of_their_own(self):
         run = ('run', self.project, '--site', self.api.origin)

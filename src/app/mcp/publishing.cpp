@@ -113,8 +113,20 @@ std::string place_of(const JsonObject& status) {
   return "Based on " + (base.empty() ? "nothing" : safe(base)) + "; the latest known is " + safe(head) + ".";
 }
 
+/// What a client would otherwise look for, or believe to be published.
+std::string left_out_lines(const JsonObject& status) {
+  std::string text;
+  if (const auto unread = paths_in(status, "unread"); !unread.empty())
+    text += "\nNot read, so not published, because they are hidden or may not be read:" + lines_of(unread);
+  const Json::Array* hidden = array_of(status, "hidden");
+  if (hidden && !hidden->empty())
+    text += "\nHidden, since agents would obey: " + count_words(hidden->size(), "published file") +
+            ". A person lists them with: playfs status.";
+  return text;
+}
+
 mcp::Answer changes_in(WorkTreeAccess& tree, const JsonObject& status) {
-  std::string text = place_of(status) + "\n" + staged_lines(status);
+  std::string text = place_of(status) + "\n" + staged_lines(status) + left_out_lines(status);
   const JsonObject* publication = object_of(status, "publication");
   const JsonObject* last = publication ? object_of(*publication, "last") : nullptr;
   if (const JsonObject* error = last ? object_of(*last, "error") : nullptr)

@@ -6,12 +6,14 @@
 #include "app/conversation.h"
 #include "app/json_fields.h"
 #include "app/mcp/answers.h"
+#include "app/mounted_tree.h"
 #include "app/published_tree.h"
 #include "app/record_reading.h"
 #include "app/sending.h"
 #include "base/await.h"
 #include "model/instructions.h"
 #include "model/kinds.h"
+#include "model/path.h"
 #include "wire/json.h"
 
 namespace playfs::app {
@@ -136,22 +138,32 @@ mcp::Answer Talking::read_thread(const std::string& id_or_title) {
   return answered({std::move(*text)}, kHowToAnswer);
 }
 
+Result<bool> Talking::is_hidden(runtime::ClientStack& service, const RevisionTreePtr& tree, const std::string& path) {
+  if (!gives_instructions(path) || !tree->tree.file_at(path)) return false;
+  const MountedPlace& place = found_->place;
+  if (!place.clone) {
+    // Only the mount knows with which options it was mounted.
+    const std::string& id = tree->revision.id.text();
+    if (why_not_a_component(id)) return true;
+    PLAYFS_TRY(const auto shown, MountedTree(place.project_directory + "/revisions/" + id).entry_at(path));
+    return !shown;
+  }
+  if (place.clone->instructions == Instructions::show) return false;
+  PLAYFS_TRY(const Author author, author_in(lane_.context(), place));
+  return place.clone->instructions == Instructions::hide ||
+         !service.site().own_instructions(author.handle, tree->tree.manifest()).contains(path);
+}
+
 Result<std::string> Talking::published_file(const std::string& revision, const std::string& path) {
   PLAYFS_TRY(runtime::ClientStack * service, stack());
   const std::string& project = found_->place.project;
   PLAYFS_TRY(RevisionTreePtr tree, find_revision(lane_.context(), *service, revision.empty() ? project : revision));
   if (!tree || tree->revision.project.text() != project)
     return fail(ErrorCode::not_found, "the project has no revision '" + revision + "'");
-  const MountedPlace& place = found_->place;
-  const Instructions shown =
-      place.clone ? place.clone->instructions : runtime::instructions_for(lane_.context().settings, place.source);
-  if (shown != Instructions::show && gives_instructions(path)) {
-    PLAYFS_TRY(const Author author, author_in(lane_.context(), place));
-    const auto own = service->site().own_instructions(author.handle, tree->tree.manifest());
-    if (shown == Instructions::hide || !own.contains(path))
-      return fail(ErrorCode::permission_denied, path + " is hidden: " + std::string(kWhyNoInstructions),
-                  "a person reads it with: playfs cat");
-  }
+  PLAYFS_TRY(const bool hidden, is_hidden(*service, tree, path));
+  if (hidden)
+    return fail(ErrorCode::permission_denied, path + " is hidden: " + std::string(kWhyNoInstructions),
+                "a person reads it with: playfs cat");
   PLAYFS_TRY(auto content, PublishedTree(*service, std::move(tree)).read(path));
   if (!content) return fail(ErrorCode::not_found, "that revision has no file '" + path + "'");
   return std::move(*content);

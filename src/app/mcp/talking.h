@@ -31,6 +31,9 @@ class Talking {
  private:
   [[nodiscard]] Result<mcp::Answer> send(const JsonObject& arguments);
   [[nodiscard]] Result<runtime::ClientStack*> stack();
+  /// Whether the mount or the clone hides that file of a revision.
+  [[nodiscard]] Result<bool> is_hidden(runtime::ClientStack& service, const RevisionTreePtr& tree,
+                                       const std::string& path);
 
   Lane& lane_;
   Workplace& workplace_;
