@@ -11,9 +11,11 @@ namespace {
 
 // Only what is loaded without anybody asking for it, by the agents and editors in wide use. A longer list would hide
 // what people mean to read. In lower case.
-constexpr std::array<std::string_view, 20> kNames = {
+constexpr std::array<std::string_view, 34> kNames = {
     "agents.md",
     "agents.override.md",  // Codex, Cursor, Copilot and most others
+    "agent.md",            // what it was called before
+    ".agents",             // skills
     "claude.md",
     "claude.local.md",
     ".claude",  // Claude Code; the folder also has hooks, which are programs
@@ -27,6 +29,18 @@ constexpr std::array<std::string_view, 20> kNames = {
     ".clinerules",
     ".roo",
     ".codex",
+    "opencode.json",
+    "opencode.jsonc",
+    ".opencode",  // OpenCode; its settings name servers that it starts
+    "crush.md",
+    "crush.json",
+    ".crush.json",
+    "qwen.md",
+    ".qwen",
+    ".goosehints",
+    ".aider.conf.yml",  // Aider; also commands that it runs
+    ".junie",
+    ".continue",
     ".mcp.json",  // servers that a harness starts
     ".envrc",     // direnv runs it
     ".vscode",
@@ -38,7 +52,7 @@ constexpr std::array<std::string_view, 20> kNames = {
 bool may_be_one(std::string_view name) {
   if (name.empty()) return false;
   const unsigned char first = static_cast<unsigned char>(name.front());
-  return first >= 0x80 || std::string_view(".aAcCgG").find(name.front()) != std::string_view::npos;
+  return first >= 0x80 || std::string_view(".aAcCgGoOqQ").find(name.front()) != std::string_view::npos;
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 TEST(Instructions, AreWhatAgentsLoadByThemselves) {
   for (const char* path : {"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".claude/settings.json", ".claude",
                            ".cursor/rules/x.mdc", ".cursorrules", ".mcp.json", ".envrc", ".vscode/tasks.json",
-                           ".github/copilot-instructions.md", "src/deep/AGENTS.md", "src/.claude/hooks/run.sh"})
+                           ".github/copilot-instructions.md", "src/deep/AGENTS.md", "src/.claude/hooks/run.sh",
+                           "opencode.json", ".opencode/x", "QWEN.md", ".agents/skills/x/SKILL.md", "AGENT.md"})
     EXPECT_TRUE(gives_instructions(path)) << path;
 }
 
@@ -21,7 +22,7 @@ TEST(Instructions, AreFoundAsACaseInsensitiveReaderFindsThem) {
 TEST(Instructions, AreNoOtherFiles) {
   for (const char* path :
        {"", "README.md", "AGENTS", "AGENTS.md.bak", "MYAGENTS.md", "agents/ada", "claude.py", ".gitignore",
-        ".github/workflows/x.yml", ".env", "vscode/x", "docs/agents.rst", "a", "c", "."})
+        ".github/workflows/x.yml", ".env", "vscode/x", "docs/agents.rst", "opencode", "quick.md", "a", "c", "."})
     EXPECT_FALSE(gives_instructions(path)) << path;
 }
 
