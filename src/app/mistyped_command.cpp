@@ -1,8 +1,10 @@
 #include "app/mistyped_command.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace playfs::app {
 
@@ -44,6 +46,29 @@ std::optional<std::string> nearest_word(std::string_view typed, const std::vecto
   return nearest;
 }
 
+/// What people know from git, and what does it here.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kOfGit = {{
+    {"push", "playfs commit -m MESSAGE, which publishes"},
+    {"pull", "playfs update"},
+    {"fetch", "playfs update"},
+    {"add", "playfs commit -m MESSAGE: all that playfs status lists is staged"},
+    {"stage", "playfs commit -m MESSAGE: all that playfs status lists is staged"},
+    {"rm", "rm, then playfs commit -m MESSAGE"},
+    {"mv", "mv, then playfs commit -m MESSAGE"},
+    {"checkout", "playfs restore --from REV PATH"},
+    {"switch", "playfs restore --from REV PATH"},
+    {"reset", "playfs discard PATH; playfs revert REV takes back what was published"},
+    {"undo", "playfs discard PATH; playfs revert REV takes back what was published"},
+    {"stash", "playfs discard, which keeps a checkpoint; then playfs checkpoint restore ID"},
+    {"remote", "playfs mount SRC DIR, or --site SRC"},
+}};
+
+Error unknown_command(const std::string& word) {
+  const auto of_git = std::find_if(kOfGit.begin(), kOfGit.end(), [&](const auto& each) { return each.first == word; });
+  return Error{ErrorCode::invalid_argument, "there is no command 'playfs " + word + "'",
+               of_git == kOfGit.end() ? "playfs --help" : std::string(of_git->second)};
+}
+
 }  // namespace
 
 std::optional<Error> mistyped_command(const CLI::App& app, const std::vector<std::string>& argv) {
@@ -62,7 +87,7 @@ std::optional<Error> mistyped_command(const CLI::App& app, const std::vector<std
     }
     if (chosen == nullptr) {
       auto meant = nearest_word(word, names);
-      if (!meant) return std::nullopt;
+      if (!meant) return group == &app ? std::optional(unknown_command(word)) : std::nullopt;
       return Error{ErrorCode::invalid_argument,
                    "there is no command '" + words + " " + word + "': did you mean '" + *meant + "'?",
                    words + " " + *meant + " --help"};

@@ -57,6 +57,16 @@ class Guide(fixture.Fixture):
         self.assertEqual(unknown.returncode, 2)
         self.assertIn("did you mean 'commit'", unknown.stderr)
 
+    def test_words_of_git_lead_to_what_does_it_here(self):
+        for words, command in ((('push',), 'commit -m'), (('pull',), 'update'), (('add', 'f'), 'commit -m'),
+                               (('checkout', 'f'), 'restore --from'), (('stash',), 'checkpoint restore'),
+                               (('reset',), 'discard'), (('--json', 'undo'), 'revert'), (('nonsense',), '--help')):
+            said = self.playfs(*words, check=False)
+            self.assertEqual(said.returncode, 2)
+            word = next(each for each in words if not each.startswith('-'))
+            self.assertIn(f"there is no command 'playfs {word}'", said.stdout + said.stderr)
+            self.assertIn(f'playfs {command}', said.stdout + said.stderr)
+
 
 if __name__ == '__main__':
     fixture.main()
