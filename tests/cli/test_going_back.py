@@ -145,7 +145,10 @@ class GoingBack:
         self.assertEqual((done['restored'], done['removed']), (['b', 'src/moved'], []))
         self.assertEqual((self.work / 'b').read_text(), 'bee\n')
         self.assertEqual(self.staged(), {'src/new': 'added'})
-        self.assertIn('Left 1 file alone', self.run_in('restore', 'src').stderr)
+        for path in 'src', 'src/new':
+            said = self.run_in('restore', path).stderr
+            self.assertIn('Left 1 file alone', said)
+            self.assertIn('playfs discard PATH', said)
 
     def test_restore_from_a_revision(self):
         self.story()

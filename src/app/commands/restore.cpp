@@ -20,6 +20,7 @@ struct RestorePlan {
   /// Files that the base does not have, staged or ignored, unless they were named themselves: these may be the only
   /// copies. Also those that the revision may have in entries that cannot be shown.
   std::size_t kept = 0;
+  std::size_t fresh = 0;  ///< likewise, and the revision does not have them either
 };
 
 struct Trees {
@@ -53,8 +54,9 @@ Status plan(RestorePlan& plan, const std::string& path, const Trees& trees) {
   for (const auto& [file, entry] : present.files) {
     if (wanted.file_at(file)) continue;
     PLAYFS_TRY(const auto published, trees.base.entry_at(file));
-    if (!published || may_be_hidden(trees.hidden, file)) {
-      ++plan.kept;
+    const bool is_unsure = may_be_hidden(trees.hidden, file);
+    if (!published || is_unsure) {
+      ++(is_unsure ? plan.kept : plan.fresh);
       continue;
     }
     PLAYFS_TRY(FileStateNow now, state_at(trees.work, file));
@@ -103,6 +105,9 @@ void tell(Output& out, const JsonObject& status, const RestorePlan& planned, con
   if (planned.kept > 0)
     out.note("Left " + files(planned.kept) + " alone that " + (planned.kept == 1 ? "is" : "are") +
              " not published, or cannot be compared. playfs restore NAME replaces a single one.");
+  if (planned.fresh > 0)
+    out.note("Left " + files(planned.fresh) + " alone that " + (planned.fresh == 1 ? "is" : "are") +
+             " neither published nor in " + safe(revision.text()) + ". To drop what is staged: playfs discard PATH");
   if (changed == 0) return;
   for (const std::string& each : revisions_merged(status))
     out.note("Still merging " + safe(each) +
