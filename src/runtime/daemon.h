@@ -16,7 +16,8 @@ namespace playfs::runtime {
 class StartReport {
  public:
   explicit StartReport(UniqueFd line) : line_(std::move(line)) {}
-  /// Lets the command return. From here on this process has its own session, and its stdout and stderr go to `log_path`.
+  /// Lets the command return. From here on this process has its own session, and its stdout and stderr go to
+  /// `log_path`.
   Status ready(const std::string& log_path);
   void failed(const Error& error);
 
@@ -29,8 +30,8 @@ struct Background {
   pid_t daemon = 0;                        ///< in the command
 };
 
-/// Forks. Returns in the child, which has only the standard streams and `kept` open; and in the parent once the child is
-/// ready, or with the child's error. REQUIRES: no other thread is running.
+/// Forks. Returns in the child, which has only the standard streams and `kept` open; and in the parent once the child
+/// is ready, or with the child's error. REQUIRES: no other thread is running.
 Result<Background> go_to_background(std::vector<int> kept = {});
 
 }  // namespace playfs::runtime
