@@ -198,7 +198,8 @@ TEST_F(HiddenInstructions, ThatAMergePutsAreHiddenUnlessTheyAreInConflict) {
   open(Instructions::hide, base_);
   ASSERT_TRUE(bench_.put("GEMINI.md", "mine"));
   Merged merged;
-  merged.paths = {put("AGENTS.md", "theirs too"), put("GEMINI.md", "mine and theirs"), put("src/CLAUDE.md", "  merged.conflicted = {{.path = "src/CLAUDE.md", .reason = "both", .has_markers = true, .left = std::nullopt}};
+  merged.paths = {put("AGENTS.md", "theirs too"), put("GEMINI.md", "mine and theirs"), put("src/CLAUDE.md", "<<<<<<<")};
+  merged.conflicted = {{.path = "src/CLAUDE.md", .reason = "both", .has_markers = true, .left = std::nullopt}};
   ASSERT_TRUE(bench_.stage->integrate(base_, merged, {RevisionId("branch")}));
   for (int round = 0; round < 2; ++round, reopen(Instructions::hide)) {
     EXPECT_EQ(bench_.find("AGENTS.md"), nullptr) << "nobody here has seen it";
@@ -215,7 +216,6 @@ TEST_F(HiddenInstructions, ThatAMergePutsAreHiddenUnlessTheyAreInConflict) {
   EXPECT_EQ(read("GEMINI.md"), "mine and theirs");
 }
 
-<<<<<<< HEAD
 TEST_F(HiddenInstructions, ThatAMergePutStayHiddenWhenACheckpointOfThemIsRestored) {
   open(Instructions::hide, base_);
   ASSERT_TRUE(bench_.put("GEMINI.md", "mine"));
