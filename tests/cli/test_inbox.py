@@ -46,6 +46,10 @@ class Inbox(fixture.Fixture):
         document = json.loads(self.run_inbox(*words, '--json', **options).stdout)
         return [entry['record']['id'] for entry in document['entries']]
 
+    def await_new(self, *wanted):
+        """A mount is told of them a moment later."""
+        self.eventually(lambda: self.entries() == list(wanted), 'they are new')
+
     def started(self, *words, command='inbox', who='ann'):
         process = subprocess.Popen([self.playfs_path, command, *map(str, words), *self.site], env=self.environment(who),
                                    text=True, cwd=self.place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -64,6 +68,7 @@ class Command(Inbox):
         first = self.message(talk, 'Ideas, @ann?', mentions=['ann'])
         second = self.message(mine, 'In yours')
         self.message(talk, 'of no interest')
+        self.await_new(first, second)
         shown = self.run_inbox().stdout
         self.assertRegex(shown, rf'(?s)eve · \S+ · {first}\n\| Ideas, @ann\?\n.*  in: Parsers\n'
                                 rf'  playfs post {talk} --reply-to {first} -m .*  in: Mine\n')
@@ -74,6 +79,7 @@ class Command(Inbox):
         self.assertEqual(self.entries('--all'), [first, second])
         self.assertEqual(self.entries('--agent', 'eve'), [])
         third = self.message(talk, 'again', mentions=['ann'])
+        self.await_new(third)
         document = json.loads(self.run_inbox('--all', '--limit', 2, '--json').stdout)
         self.assertEqual([(entry['record']['id'], entry['new'], entry['title']) for entry in document['entries']],
                          [(second, False, 'Mine'), (third, True, 'Parsers')])
@@ -109,6 +115,7 @@ class Command(Inbox):
 
     def test_what_its_reader_did_not_get_stays_new(self):
         wanted = self.message(self.thread(), mentions=['ann'])
+        self.await_new(wanted)
         for words in ([], ['--json']):
             with open('/dev/full', 'w') as full:
                 done = subprocess.run([self.playfs_path, 'inbox', '--mark-seen', *words, *self.site], cwd=self.place,
@@ -120,6 +127,7 @@ class Command(Inbox):
         talk = self.thread(HOSTILE)
         for number in range(3):
             self.message(talk, HOSTILE, agent=HOSTILE, mentions=['ann', HOSTILE], links=[HOSTILE])
+        self.eventually(lambda: len(self.entries()) == 3, 'they are new')
         done = self.run_inbox()
         self.assertIsNone(RAW.search(done.stdout + done.stderr))
         self.assertEqual(len([line for line in done.stdout.splitlines() if line.startswith('bob')]), 0)
@@ -295,7 +303,7 @@ class Mounted(Command):
 
     def test_marks_are_shared_with_the_mount(self):
         first, second = (self.message(self.thread(), 'x', mentions=['ann']) for _ in range(2))
-        self.assertEqual(self.entries(), [first, second])
+        self.await_new(first, second)
         (self.ann.directory / f'inbox/new/{first}.json').rename(self.ann.directory / f'inbox/seen/{first}.json')
         self.place, self.site = '/', ['--site', self.api.origin]
         self.assertEqual(self.entries('--mark-seen'), [second])
