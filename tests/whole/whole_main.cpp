@@ -105,7 +105,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   playfs::set_log_level(playfs::LogLevel::error);
-  playfs::set_up_git_library();  // not on a fiber
+  if (auto ready = playfs::set_up_git_library(); !ready) {  // not on a fiber
+    std::cerr << ready.error().message << '\n';
+    return 2;
+  }
   bool is_good = true;
   for (Fault planted : arguments->faults) {
     arguments->nature.fault = planted;
