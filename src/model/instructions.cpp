@@ -77,8 +77,8 @@ bool gives_instructions(std::string_view path) {
 }
 
 ContentHash instructions_identity_of_link(std::string_view target) {
-  // No text file has a NUL.
-  return ContentHash::of(std::string("link", 5).append(target));
+  constexpr char kNoText = '\0';  // no text file has one
+  return ContentHash::of(std::string("link") + kNoText + std::string(target));
 }
 
 std::optional<ContentHash> instructions_identity(const FileEntry& entry) {
