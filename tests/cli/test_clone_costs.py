@@ -73,8 +73,9 @@ class Status(fixture.Fixture):
     def test_it_starts_few_threads_and_opens_no_socket(self):
         place = self.clone('lean', FILES, FOLDERS)
         names = collections.Counter(name for name, _ in self.calls(place))
-        # For the stage, the manifest, the next look at the key, publications, and long waits.
-        self.assertLessEqual(names['clone3'] + names['clone'], 6)
+        # Five for the stage, the manifest, the next look at the key, publications, and long waits; some more on a loaded
+        # machine, where a thread may still be at work when the next task comes. It was 18 when all started at once.
+        self.assertLess(names['clone3'] + names['clone'], 12)
         self.assertEqual(names['socketpair'], 0, 'of libcurl, which is set up by the first request')
 
     def test_it_loads_no_library_that_it_does_not_use(self):
