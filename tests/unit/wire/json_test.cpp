@@ -1,7 +1,9 @@
 #include "wire/json.h"
 
+#include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -119,16 +121,21 @@ std::vector<std::string> names_with_one_hash(std::size_t count) {
   std::uint64_t inverse = mul;
   for (int i = 0; i < 6; ++i) inverse *= 2 - mul * inverse;
   auto mixed = [](std::uint64_t v) { return v ^ (v >> 47); };  // its own inverse
+  auto is_plain = [](std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+  };
+  // Tens of millions are tried, also by instrumented code: no string is made of those that are not ASCII.
+  constexpr std::uint64_t varied = 0x0f0f0f0f0f0f0f0f, letters = 0x4040404040404040, beyond_ascii = 0x8080808080808080;
   std::vector<std::string> names;
-  for (std::uint64_t number = 0; names.size() < count; ++number) {
-    std::string name = std::to_string(10'000'000 + number).substr(0, 8) + std::string(8, ' ');
-    std::uint64_t first = 0;
-    std::memcpy(&first, name.data(), 8);
+  for (std::uint64_t bits = 0; names.size() < count; bits = ((bits | ~varied) + 1) & varied) {
+    const std::uint64_t first = bits | letters;
     const std::uint64_t state = (0xc70f6907 ^ (16 * mul) ^ (mixed(first * mul) * mul)) * mul;
     const std::uint64_t last = mixed((state ^ 0x1234567) * inverse) * inverse;
+    if ((last & beyond_ascii) != 0) continue;
+    std::string name(16, ' ');
+    std::memcpy(name.data(), &first, 8);
     std::memcpy(name.data() + 8, &last, 8);
-    auto is_plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
-    if (std::all_of(name.begin(), name.end(), is_plain)) names.push_back(std::move(name));
+    if (is_plain(name)) names.push_back(std::move(name));
   }
   return names;
 }
