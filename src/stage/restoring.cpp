@@ -335,12 +335,12 @@ Result<Restored> Restoring::apply() {
   return restored;
 }
 
-bool Stage::has_kept(std::uint64_t id, const std::string& path, const Hold&) {
+bool Stage::has_kept(std::uint64_t id, std::vector<std::string> paths, const Hold&) {
   State& state = *state_;
   auto snapshot = state.snapshots.read(id);
   auto folder = snapshot ? state.snapshots.open(id) : fail(snapshot.error());
   if (!folder) return false;
-  const Restoring restoring(state, *std::move(snapshot), *std::move(folder), {path});
+  const Restoring restoring(state, *std::move(snapshot), *std::move(folder), std::move(paths));
   MutexLock lock(state.mutex);
   return restoring.has_all(state.unhurried_survey());
 }

@@ -390,8 +390,8 @@ class Stage {
   [[nodiscard]] Result<std::optional<Checkpoint>> checkpoint(const std::string& message);
   /// The same within a Hold, for a caller that goes on to drop what is staged.
   [[nodiscard]] Result<std::optional<Checkpoint>> checkpoint(const std::string& message, const Hold& held);
-  /// Whether a checkpoint has all that is staged at and below `path` ("": everything).
-  [[nodiscard]] bool has_kept(std::uint64_t id, const std::string& path, const Hold& held);
+  /// Whether a checkpoint has all that is staged at and below `paths` (none, or "": everything).
+  [[nodiscard]] bool has_kept(std::uint64_t id, std::vector<std::string> paths, const Hold& held);
   /// Newest first.
   [[nodiscard]] std::vector<Checkpoint> checkpoints() const;
   /// Frees the space of what it alone has. `not_found`.

@@ -1,5 +1,6 @@
 // playfs restore: gives files of the work tree what they have in a revision. New files stay.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -81,10 +82,10 @@ Result<KeptChanges> unstage(const WorkEdits& edits, WorkTreeAccess& tree) {
 /// What is staged where something is put or removed has no other copy. What is written after this is not replaced.
 Result<KeptChanges> replace(WorkEdits& edits, const JsonObject& status, const RevisionId& revision,
                             WorkTreeAccess& tree) {
-  std::vector<std::string> paths = edits.put_paths(), removed = edits.removed_paths();
-  std::move(removed.begin(), removed.end(), std::back_inserter(paths));
+  std::set<std::string> paths;
+  for (auto& replaced : {edits.put_paths(), edits.removed_paths()}) paths.insert(replaced.begin(), replaced.end());
   auto is_replaced = [&](const Json& staged) {
-    return staged.object() && std::find(paths.begin(), paths.end(), text_of(*staged.object(), "path")) != paths.end();
+    return staged.object() && paths.contains(text_of(*staged.object(), "path"));
   };
   KeptChanges kept;
   const Json::Array* staged = array_of(status, "staged");

@@ -62,11 +62,12 @@ Result<DiscardResult> WorkTree::discard_all(const std::vector<std::string>& path
     }
     return all;
   };
-  PLAYFS_TRY(result.paths, count());
-  if (dry_run) return result;
+  if (dry_run) {
+    PLAYFS_TRY(result.paths, count());
+    return result;
+  }
   auto dropped = [&]() -> Result<std::uint32_t> {
-    // From here on nothing changes, so that nothing is dropped that the checkpoint has not. What was written meanwhile
-    // counts, too.
+    // From here on nothing changes, so that nothing is dropped that the checkpoint has not.
     const auto hold = stage_->hold_writers();
     PLAYFS_TRY(const std::uint32_t staged, count());
     if (staged > 0 || !stage_->merge_parents().empty()) {
@@ -94,8 +95,7 @@ Result<DiscardResult> WorkTree::discard_all(const std::vector<std::string>& path
 Result<std::uint64_t> WorkTree::keep_before_discard(const stage::Stage::Hold& held,
                                                     const std::vector<std::string>& paths, std::uint64_t kept_in) {
   // Not if any was written since that checkpoint was made.
-  auto is_kept = [&](const std::string& path) { return stage_->has_kept(kept_in, path, held); };
-  if (kept_in != 0 && std::all_of(paths.begin(), paths.end(), is_kept)) return kept_in;
+  if (kept_in != 0 && stage_->has_kept(kept_in, paths, held)) return kept_in;
   auto made = stage_->checkpoint("before a discard", held);
   if (made) return *made ? (*made)->id : 0;
   Error error = made.error().while_doing("nothing was discarded");

@@ -68,7 +68,7 @@ TEST_F(KeepingTest, ACheckpointHasWhatIsStagedUntilThatChanges) {
   const auto id = keep();
   auto has_kept = [&](std::uint64_t in, const std::string& path) {
     const auto hold = bench.stage->hold_writers();
-    return bench.stage->has_kept(in, path, *hold);
+    return bench.stage->has_kept(in, {path}, *hold);
   };
   for (const char* path : {"", "a", "b", "new", "cut", "empty", "link", "nothing"})
     EXPECT_TRUE(has_kept(id, path)) << path;
@@ -79,6 +79,12 @@ TEST_F(KeepingTest, ACheckpointHasWhatIsStagedUntilThatChanges) {
   ASSERT_TRUE(bench.unlink("link") && bench.symlink("b", "link") && bench.chmod("empty", 0755));
   for (const char* path : {"", "new", "cut", "b", "link", "empty"}) EXPECT_FALSE(has_kept(id, path)) << path;
   EXPECT_TRUE(has_kept(id, "a"));
+  {
+    const auto hold = bench.stage->hold_writers();
+    EXPECT_TRUE(bench.stage->has_kept(id, {"a", "nothing"}, *hold));
+    EXPECT_FALSE(bench.stage->has_kept(id, {"a", "new"}, *hold));
+    EXPECT_FALSE(bench.stage->has_kept(id, {}, *hold));
+  }
   EXPECT_TRUE(has_kept(keep(), ""));
   ASSERT_TRUE(bench.stage->stage_state("{}"));
   EXPECT_FALSE(has_kept(2, ""));
