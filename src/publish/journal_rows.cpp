@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace playfs::publish {
 

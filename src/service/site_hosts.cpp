@@ -95,7 +95,7 @@ std::optional<Origin> parse_origin(std::string_view text) {
   std::string scheme = to_lower(text.substr(0, scheme_end));
   auto host = parse_host(text.substr(scheme_end + 3));
   if (!host) return std::nullopt;
-  for (auto [known, port] : kImpliedPort) {
+  for (const auto& [known, port] : kImpliedPort) {
     if (scheme != known) continue;
     if (host->port == port) host->port.clear();
     return Origin{std::move(scheme), *std::move(host)};
