@@ -84,7 +84,7 @@ install_packages() {
 use_clang() {
   local launcher=
   command -v ccache >/dev/null && launcher='ccache '
-  export CC="${launcher}clang-14" CXX="${launcher}clang++-14" CC_LD=lld CXX_LD=lld
+  export CC="${launcher}clang" CXX="${launcher}clang++" CC_LD=lld CXX_LD=lld
 }
 
 # set_up_sanitizers: a report ends the program, and has function names. Instrumented tests do fewer rounds, which
@@ -93,7 +93,7 @@ set_up_sanitizers() {
   export PLAYFS_BOUNDED=${PLAYFS_BOUNDED:-2 1} PLAYFS_POWER_CUTS=${PLAYFS_POWER_CUTS:-60}
   export PLAYFS_TEST_LIMIT=${PLAYFS_TEST_LIMIT:-2400}  # ten times the usual limit, as for all other tests
   local symbolizer
-  symbolizer=$(command -v llvm-symbolizer-14) && export ASAN_SYMBOLIZER_PATH=$symbolizer
+  symbolizer=$(command -v llvm-symbolizer) && export ASAN_SYMBOLIZER_PATH=$symbolizer
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
   export LSAN_OPTIONS=suppressions=$ROOT/tools/leaks.suppressions:print_suppressions=0
   export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
