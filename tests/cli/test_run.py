@@ -256,7 +256,7 @@ class Refused(Runs):
         self.assert_ways(done)
 
     def test_without_user_namespaces_fusermount3_does_it(self):
-        setting = unprivileged.WITH_DEVICE + unprivileged.IN_CHROOT + unprivileged.CHROOT_AS_USER
+        setting = unprivileged.WITH_DEVICE + unprivileged.NAMED + unprivileged.IN_CHROOT + unprivileged.CHROOT_AS_USER
         done = self.sh('echo a > a; id -u', '--commit', '-m', 'A', setting=setting)
         self.assertEqual(done.stdout, '1000\n')
         self.assertIn("other processes see", done.stderr)
