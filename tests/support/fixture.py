@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import unittest
@@ -211,6 +212,7 @@ class Fixture(unittest.TestCase):
             self.skipTest(f'no terminals here: {missing}')
         if pid == 0:
             os.chdir(cwd)
+            termios.tcsetwinsize(0, (24, 80))  # without a size, ncurses 6.5 does not start
             os.execvpe(words[0], [str(word) for word in words], {**kept, 'TERM': 'xterm', **(variables or {})})
         shown, seen, end = '', 0, time.monotonic() + COMMAND_LIMIT
         steps = [*([(until, answer)] if until else []), *then]
