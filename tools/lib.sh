@@ -94,6 +94,7 @@ set_up_sanitizers() {
   export PLAYFS_TEST_LIMIT=${PLAYFS_TEST_LIMIT:-2400}  # ten times the usual limit, as for all other tests
   local symbolizer
   symbolizer=$(command -v llvm-symbolizer) && export ASAN_SYMBOLIZER_PATH=$symbolizer
+  export PLAYFS_SANITIZED=1  # for tests: newer mesons always set ASAN_OPTIONS
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
   export LSAN_OPTIONS=suppressions=$ROOT/tools/leaks.suppressions:print_suppressions=0
   export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
