@@ -158,6 +158,11 @@ def mode(path):
     return stat.S_IMODE(int.from_bytes(found[28:30], sys.byteorder))
 
 
+def link(old, new):
+    """Of a symbolic link itself; Python 3.14 follows it by default."""
+    os.link(old, new, follow_symlinks=False)
+
+
 def copy_range(source, path, size):
     """Copies the first `size` bytes of one file over those of another, inside the kernel."""
     with open(source, 'rb') as old, open(path, 'r+b') as new:
@@ -165,7 +170,7 @@ def copy_range(source, path, size):
 
 
 CALLS = {each.__name__: each for each in (
-    os.mkdir, os.rmdir, os.unlink, os.link, os.symlink, os.rename, os.mkfifo, os.mknod, os.truncate, os.chmod, os.chown,
+    os.mkdir, os.rmdir, os.unlink, link, os.symlink, os.rename, os.mkfifo, os.mknod, os.truncate, os.chmod, os.chown,
     os.lchown, os.listdir, os.readlink, os.access, os.umask, open_close, create, bind, make, remove, write, read,
     utimens, rename2, fallocate, status, mode, copy_range,
     open_slot, close_slot, close_slots, write_slot, truncate_slot, read_slot)}

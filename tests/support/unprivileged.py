@@ -16,7 +16,7 @@ WITH_DEVICE = ('mknod -m 666 "$DEVICES/fuse$$" c 10 229 && mount --bind "$DEVICE
                'rm "$DEVICES/fuse$$" || exit 99; ')
 AS_USER = f'exec setpriv --reuid={USER} --regid={USER} --clear-groups -- "$@"'
 NO_NEW_PRIVILEGES = f'exec setpriv --no-new-privs --reuid={USER} --regid={USER} --clear-groups -- "$@"'
-# fusermount3 3.18 mounts nothing for a user without a name.
+# fusermount3 3.17 mounts nothing for a user without a name.
 NAMED = ('{ cat /etc/passwd; echo "una:x:%d:%d::/:/bin/sh"; } > "$DEVICES/passwd" && '
          'mount --bind "$DEVICES/passwd" /etc/passwd || exit 99; ' % (USER, USER))
 # A new user namespace is refused in a chroot.
