@@ -80,6 +80,9 @@ install_packages() {
   rm -f "$log"
 }
 
+# is_debian12: later versions of clang-format and clang-tidy, which other releases have, want other things of the sources.
+is_debian12() { [[ $(. /etc/os-release && printf '%s' "$ID${VERSION_ID-}") == debian12 ]]; }
+
 # use_clang: later configurations compile and link with clang, through ccache if it is installed.
 use_clang() {
   local launcher=
