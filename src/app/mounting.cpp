@@ -134,7 +134,10 @@ Status serve_mount(CommandContext& context, MountPlan plan, const std::function<
   mallopt(M_TRIM_THRESHOLD, kKept);
   mallopt(M_MMAP_THRESHOLD, kKept);
   PLAYFS_CHECK(compare::load_library());
-  PLAYFS_CHECK(mail::load_library());
+  PLAYFS_CHECK(runtime::load_library(plan.source));
+  // Only mail programs' files need it; without it, reading them fails with the reason.
+  if (const Status loaded = mail::load_library(); !loaded)
+    log_info(loaded.error().message + "; " + loaded.error().hint);
   runtime::TerminationSignals signals;
   PLAYFS_TRY(auto stack, runtime::ClientStack::open(plan.source, context.settings, context.places, context.io.clock,
                                                     context.io.random));

@@ -22,17 +22,18 @@ Status LateLibrary::load() const {
   if (handle_.load(std::memory_order_acquire)) return {};
   // Two threads may both load it: that only counts its users.
   void* const handle = dlopen(name_, RTLD_NOW | RTLD_LOCAL);
-  if (!handle) return fail(ErrorCode::not_supported, last_problem(), std::string("apt install ") + package_);
+  if (!handle) return fail(ErrorCode::not_supported, last_problem(), install_command());
   handle_.store(handle, std::memory_order_release);
   return {};
 }
+
+std::string LateLibrary::install_command() const { return std::string("sudo apt install ") + package_; }
 
 void* LateLibrary::symbol(const char* name) const {
   const Status loaded = load();
   void* const found = loaded ? dlsym(handle_.load(std::memory_order_acquire), name) : nullptr;
   if (found) return found;
-  const Error why =
-      loaded ? Error{ErrorCode::not_supported, last_problem(), std::string("apt install ") + package_} : loaded.error();
+  const Error why = loaded ? Error{ErrorCode::not_supported, last_problem(), install_command()} : loaded.error();
   std::fprintf(stderr, "playfs: %s\nTry: %s\n", why.message.c_str(), why.hint.c_str());
   std::_Exit(kCannotRun);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <string>
 #include <utility>
 
 #include "base/result.h"
@@ -14,7 +15,8 @@ namespace playfs {
 
 class LateLibrary {
  public:
-  /// `name`: as the dynamic loader finds it, "libcurl.so.4"; `package`: Debian's, "libcurl4".
+  /// `name`: as the dynamic loader finds it, "libcurl.so.4"; `package`: Debian's, "libcurl4", and what else to install
+  /// with it.
   constexpr LateLibrary(const char* name, const char* package) : name_(name), package_(package) {}
   LateLibrary(const LateLibrary&) = delete;
   LateLibrary& operator=(const LateLibrary&) = delete;
@@ -26,6 +28,8 @@ class LateLibrary {
   [[nodiscard]] void* symbol(const char* name) const;
 
  private:
+  [[nodiscard]] std::string install_command() const;
+
   const char* const name_;
   const char* const package_;
   mutable std::atomic<void*> handle_ = nullptr;

@@ -32,7 +32,8 @@ struct Letter {
 /// README.md says what becomes of texts that a mail cannot hold.
 std::string to_rfc5322(const Letter& letter);
 
-/// Loads the library that this module uses, which the first letter would otherwise do: for what runs on.
+/// Loads the library that this module uses. REQUIRES: it succeeded before the first letter, which ends the process if
+/// there is no library. It may be installed later, so a failure is not final.
 Status load_library();
 
 /// The author's address.

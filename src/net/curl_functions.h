@@ -12,7 +12,7 @@
 
 namespace playfs::net {
 
-inline constinit const LateLibrary kCurl("libcurl.so.4", "libcurl4");
+inline constinit const LateLibrary kCurl("libcurl.so.4", "libcurl4 ca-certificates");
 
 PLAYFS_LATE(kCurl, curl_easy_cleanup);
 PLAYFS_LATE(kCurl, curl_easy_getinfo);

@@ -315,6 +315,8 @@ CurlTransport::CurlTransport(std::string origin, CurlOptions options)
 
 CurlTransport::~CurlTransport() = default;
 
+Status CurlTransport::load_library() { return kCurl.load(); }
+
 Result<CurlTransport::Loop*> CurlTransport::loop() {
   PLAYFS_CHECK(kCurl.load());
   // libcurl's global set-up happens once per process; everything else belongs to the transport.

@@ -35,6 +35,9 @@ class CurlTransport final : public Transport {
   static Result<std::unique_ptr<CurlTransport>> create(const std::string& site, CurlOptions options);
   ~CurlTransport() override;
 
+  /// Loads libcurl, which the first request would otherwise do: for what runs on.
+  static Status load_library();
+
   /// In addition to the interface's errors, fails with invalid_argument for a request that cannot be sent safely (line
   /// breaks in a header, blanks in the target).
   void send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;

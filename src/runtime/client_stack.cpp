@@ -90,6 +90,10 @@ Result<std::unique_ptr<net::Transport>> open_transport(const Source& source, con
   return std::unique_ptr<net::Transport>(std::move(transport));
 }
 
+Status load_library(const Source& source) {
+  return source.kind == Source::Kind::embedded ? Status() : net::CurlTransport::load_library();
+}
+
 Result<std::unique_ptr<ClientStack>> ClientStack::open(const Source& source, const Settings& settings,
                                                        const Places& places, const Clock& clock, Random& random) {
   auto parts = std::make_unique<Parts>(source, clock, random);

@@ -32,6 +32,9 @@ inline constexpr std::chrono::seconds kKeyTakenUp{5};
 /// Requests to `source`, over the network. REQUIRES: it is a host.
 Result<std::unique_ptr<net::Transport>> open_transport(const Source& source, const Settings& settings);
 
+/// Loads the library that requests to `source` need, which the first one would otherwise do: for what runs on.
+Status load_library(const Source& source);
+
 /// Below ClientStack::state_directory(): what mounts keep, and commands beside them.
 inline constexpr const char* kMountState = "/work";
 

@@ -76,6 +76,7 @@ Attempt<LetterTexts::TextPtr> LetterTexts::text(const OperationPtr& op, const Wa
     auto found = std::find_if(recent_.begin(), recent_.end(), [&](const auto& each) { return each.first == key; });
     if (found != recent_.end()) return found->second;
   }
+  PLAYFS_ATTEMPT_CHECK(mail::load_library());
   const LetterContext& context = wanted.context;
   PLAYFS_ATTEMPT(RecordPartPtr part, known_part(mount_, op, context.collection, wanted.id, letter_of_record));
   const Record& record = part->record;

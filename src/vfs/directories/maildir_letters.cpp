@@ -14,6 +14,7 @@ LetterTexts::IsOfThread MaildirFolder::is_of_thread() const {
 bool MaildirFolder::is_inbox() const { return name() == kInbox; }
 
 Attempt<FolderLettersPtr> MaildirFolder::letters(const OperationPtr& op, bool any_age) {
+  PLAYFS_ATTEMPT_CHECK(mail::load_library());
   if (!shared_->marks.is_read())
     return missing(on_disk(mount(), [shared = shared_] { return shared->marks.catch_up(); }));
   if (is_inbox()) PLAYFS_ATTEMPT_CHECK(inbox_here(mount(), op, InboxAge::fresh));

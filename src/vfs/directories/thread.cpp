@@ -173,6 +173,7 @@ Attempt<LookupResult> ThreadDirectory::growing(const OperationPtr& op, const std
   const bool is_look = !op->noted(kGoesOn);
   if (is_look) looked();
   const bool is_mbox = name == kMbox;
+  if (is_mbox) PLAYFS_ATTEMPT_CHECK(mail::load_library());
   const content::Reduce of_thread = is_mbox ? letter_of_record : shown_of_message;
   PLAYFS_ATTEMPT(RecordPartPtr thread, is_look ? part_here(mount(), op, "threads", thread_, of_thread)
                                                : known_part(mount(), op, "threads", thread_, of_thread));

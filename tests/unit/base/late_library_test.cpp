@@ -23,15 +23,15 @@ TEST(LateLibrary, OneThatIsMissingIsNamed) {
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, ErrorCode::not_supported);
   EXPECT_NE(loaded.error().message.find("libplayfs-has-none.so.7"), std::string::npos);
-  EXPECT_EQ(loaded.error().hint, "apt install libplayfs-has-none7");
+  EXPECT_EQ(loaded.error().hint, "sudo apt install libplayfs-has-none7");
 }
 
 TEST(LateLibraryDeathTest, AFunctionThatIsMissingEndsTheProcessAsTheLoaderDoes) {
   const LateFunction<decltype(::crc32)> library(kMissing, "crc32"), function(kThere, "no_such_function");
   EXPECT_EXIT(library(0UL, nullptr, 0U), testing::ExitedWithCode(127),
-              "playfs: .*libplayfs-has-none.*\nTry: apt install libplayfs-has-none7\n");
+              "playfs: .*libplayfs-has-none.*\nTry: sudo apt install libplayfs-has-none7\n");
   EXPECT_EXIT(function(0UL, nullptr, 0U), testing::ExitedWithCode(127),
-              "playfs: .*no_such_function.*\nTry: apt install zlib1g\n");
+              "playfs: .*no_such_function.*\nTry: sudo apt install zlib1g\n");
 }
 
 }  // namespace
