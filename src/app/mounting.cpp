@@ -135,13 +135,12 @@ Status serve_mount(CommandContext& context, MountPlan plan, const std::function<
   mallopt(M_MMAP_THRESHOLD, kKept);
   PLAYFS_CHECK(compare::load_library());
   PLAYFS_CHECK(runtime::load_library(plan.source));
-  // Only mail programs' files need it; without it, reading them fails with the reason.
-  if (const Status loaded = mail::load_library(); !loaded)
-    log_info(loaded.error().message + "; " + loaded.error().hint);
   runtime::TerminationSignals signals;
   PLAYFS_TRY(auto stack, runtime::ClientStack::open(plan.source, context.settings, context.places, context.io.clock,
                                                     context.io.random));
   stack->start_threads();
+  // Only the files for mail programs need it: without it, everything else works.
+  if (const Status loaded = mail::load_library(); !loaded) stack->events().error("maildir", loaded.error());
   PLAYFS_CHECK(find_named_project(context, *stack, plan));
   PLAYFS_TRY(std::string state, stack->state_directory());
   state += runtime::kMountState;
