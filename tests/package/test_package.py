@@ -16,12 +16,13 @@ MISSING = [name for name in ('git', 'dh', 'lintian', 'man', 'zsh', 'fish', 'pkg-
 
 
 def make_packages(place):
-    """Their files by the package's name."""
-    done = subprocess.run([fixture.ROOT / 'tools/package', '--reuse', BUILD, place], text=True, stdin=subprocess.DEVNULL,
+    """Their files by the package's name, and the tarball's as 'tarball'."""
+    done = subprocess.run([fixture.ROOT / 'tools/package', '--tarball', '--reuse', BUILD, place], text=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         raise AssertionError(done.stdout)
-    return {file.name.partition('_')[0]: file for file in place.glob('*.deb')}
+    (tarball,) = place.glob('*.tar.gz')
+    return {'tarball': tarball, **{file.name.partition('_')[0]: file for file in place.glob('*.deb')}}
 
 
 @unittest.skipIf(MISSING, f'missing: {", ".join(MISSING)}')
@@ -74,7 +75,32 @@ class Packages(fixture.Fixture):
         for package in ('playfs', 'playfs-dev', 'playfs-server'):
             self.assertTrue(self.field(package, 'Version').startswith(version + '-1~'), package)
         self.assertEqual(self.command('pkg-config', '--modversion', 'playfs').stdout.strip(), version)
-        self.assertIn('fuse3', self.field('playfs', 'Depends'))
+
+    def test_what_only_some_need_is_suggested(self):
+        depends, suggests = self.field('playfs', 'Depends'), self.field('playfs', 'Suggests')
+        for name in ('fuse3', 'libgit2', 'libsqlite3'):
+            self.assertIn(name, depends)
+        for name in ('ca-certificates', 'libcurl4', 'libgmime', 'libpq5'):
+            self.assertIn(name, suggests)
+            self.assertNotIn(name, depends)
+        self.assertEqual(self.field('playfs', 'Recommends'), '')
+
+    def test_the_tarball_works_from_any_folder(self):
+        self.command('tar', '--extract', '--gunzip', '--file', self.packages['tarball'], cwd=self.home)
+        (top,) = self.home.glob('playfs-*')
+        version = self.command(top / 'bin/playfs', '--version').stdout.split()[1]
+        self.assertEqual(top.name, f'playfs-{version}-{os.uname().machine}')
+        for name in ('LICENSE', 'README.md', 'include/playfs/ioctl.h', 'licenses/libfuse3-dev', 'share/man/man1/playfs-commit.1',
+                     'share/playfs/SKILL.md', 'share/bash-completion/completions/playfs', 'share/zsh/site-functions/_playfs',
+                     'share/fish/vendor_completions.d/playfs.fish'):
+            self.assertTrue((top / name).is_file(), name)
+        self.assertEqual(os.readlink(top / 'sbin/mount.playfs'), '../bin/playfs')
+        found = subprocess.run(['pkg-config', '--cflags', top / 'share/pkgconfig/playfs.pc'], check=True, text=True,
+                               stdout=subprocess.PIPE).stdout
+        self.assertEqual(os.path.realpath(found.split()[0].removeprefix('-I')), str((top / 'include').resolve()))
+        listed = self.command('tar', '--list', '--verbose', '--numeric-owner', '--file', self.packages['tarball']).stdout
+        self.assertEqual({line.split()[1] for line in listed.splitlines()}, {'0/0'})
+        self.assertEqual(set(re.findall(r'(?m)^[^l].{9}', listed)), {'drwxr-xr-x', '-rw-r--r--', '-rwxr-xr-x'})
 
     def test_two_runs_make_the_same_bytes(self):
         again = make_packages(self.place / 'again')
