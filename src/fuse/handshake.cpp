@@ -28,6 +28,20 @@ unsigned request_limit_of_kernel() {
   return std::min<unsigned>(limit, std::numeric_limits<std::uint16_t>::max());
 }
 
+void ask_newer_libfuse([[maybe_unused]] fuse_conn_info& connection, [[maybe_unused]] unsigned request_limit_s) {
+#ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
+  connection.want |= connection.capable & static_cast<unsigned>(FUSE_CAP_HANDLE_KILLPRIV_V2);
+#endif
+#ifdef FUSE_CAP_OVER_IO_URING
+  // Or FUSE_URING_ENABLE in the environment would bring it, and with it requests that are never answered (README.md).
+  connection.want &= ~static_cast<unsigned>(FUSE_CAP_OVER_IO_URING);
+#endif
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+  // Pins the limit that we keep to, even if the administrator changes it later.
+  connection.request_timeout = static_cast<std::uint16_t>(request_limit_s);
+#endif
+}
+
 #if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
 
 namespace {

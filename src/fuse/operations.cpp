@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "fuse/handshake.h"
 #include "fuse/ioctl.h"
 
 namespace playfs::fuse {
@@ -78,6 +79,7 @@ WallTime now() {
 }
 
 void initialise(void* user_data, fuse_conn_info* connection) {
+  const SessionContext& context = *static_cast<SessionContext*>(static_cast<InFlight*>(user_data));
   // Reads into the page cache count as "background" requests: past their limit, 12 by default, the kernel blocks all
   // other reads of the mount, even of cached content. A few readers of a hanging server would exhaust it, and past the
   // congestion threshold there is less readahead, which would slow everyone else down. Hence the maximum for both:
@@ -91,7 +93,7 @@ void initialise(void* user_data, fuse_conn_info* connection) {
   want(FUSE_CAP_AUTO_INVAL_DATA, false);
   want(FUSE_CAP_EXPLICIT_INVAL_DATA, true);
   // Link targets do not change, and reading one never waits (vfs/late_links.h).
-  want(FUSE_CAP_CACHE_SYMLINKS, static_cast<SessionContext*>(static_cast<InFlight*>(user_data))->keeps_links);
+  want(FUSE_CAP_CACHE_SYMLINKS, context.keeps_links);
   // A listing always brings all attributes: the kernel's heuristic would cost single lookups later.
   want(FUSE_CAP_READDIRPLUS, true);
   want(FUSE_CAP_READDIRPLUS_AUTO, false);
@@ -106,6 +108,7 @@ void initialise(void* user_data, fuse_conn_info* connection) {
   // The older form of FUSE_HANDLE_KILLPRIV_V2, see handshake.h.
   want(FUSE_CAP_HANDLE_KILLPRIV, false);
   want(FUSE_CAP_IOCTL_DIR, true);
+  ask_newer_libfuse(*connection, context.request_limit_s);
 }
 
 void lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Options common to all file systems: accepted, and effective if they have a meaning here."""
 import os
+import pathlib
 import subprocess
+import unittest.mock
 
 import actor
 import projects
@@ -45,6 +47,14 @@ class Options(fixture.Fixture):
         before = projects.metrics(mount).get('sync', 0)
         (work / 'new').write_text('at once')
         self.assertGreater(projects.metrics(mount)['sync'], before)
+
+    def test_no_io_uring_whatever_the_environment_says(self):
+        """libfuse loses answers over it (src/fuse/README.md)."""
+        with unittest.mock.patch.dict(os.environ, FUSE_URING_ENABLE='1'):
+            mount, work = self.mounted()
+        self.assertEqual((work / 'file').read_text(), 'published\n')
+        opened = pathlib.Path(f'/proc/{mount.process.pid}/fd')
+        self.assertNotIn('anon_inode:[io_uring]', [os.readlink(fd) for fd in opened.iterdir()])
 
     @fixture.unittest.skipUnless(os.getuid() == 0, 'needs root, to act as somebody else')
     def test_permissions_are_judged_for_all(self):
