@@ -7,15 +7,18 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <playfs/ioctl.h>
@@ -435,6 +438,24 @@ TEST_F(SessionTest, NotifiedEntriesAreAskedForAgain) {
   session_->notifier().entry_changed(kRootNode, "plain");
   ASSERT_EQ(stat(path("plain").c_str(), &attributes), 0);
   EXPECT_EQ(files_.lookups, before + 1);
+}
+
+/// Whether the kernel has FUSE_NOTIFY_INC_EPOCH: since Linux 6.16.
+bool knows_epochs() {
+  utsname kernel{};
+  unsigned major = 0, minor = 0;
+  return uname(&kernel) == 0 && sscanf(kernel.release, "%u.%u", &major, &minor) == 2 &&
+         std::pair(major, minor) >= std::pair(6U, 16U);
+}
+
+TEST_F(SessionTest, OneMessageHasAllNamesAskedForAgain) {
+  struct stat attributes {};
+  for (const char* name : {"plain", "slow"}) ASSERT_EQ(stat(path(name).c_str(), &attributes), 0);
+  const int before = files_.lookups;
+  const bool told = session_->notifier().all_names_changed();
+  EXPECT_EQ(told, knows_epochs());
+  for (const char* name : {"plain", "slow"}) ASSERT_EQ(stat(path(name).c_str(), &attributes), 0);
+  EXPECT_EQ(files_.lookups, before + (told ? 2 : 0));
 }
 
 TEST(SessionErrors, SayWhatIsInTheWay) {
