@@ -491,6 +491,43 @@ class InMount(fixture.Fixture):
         self.playfs('umount', top)
         self.assertEqual(list((self.home / 'ann/state/playfs/mounts').iterdir()), [])
 
+    def how_it_is_mounted(self, top):
+        """What its options show in, without what is another each time."""
+        status = json.loads((top / '.playfs/status.json').read_text())
+        own, system = next((line.split()[5], line.split()[-1])
+                           for line in reversed(pathlib.Path('/proc/self/mountinfo').read_text().splitlines())
+                           if line.split()[4] == str(top))
+        return {name: status[name] for name in status if name not in ('pid', 'started', 'health', 'events')}, own, system
+
+    def test_nothing_of_an_earlier_mount_changes_a_later_one(self):
+        api = self.serve()
+        self.playfs('init', 'demo', '--site', api.origin)
+        top, other = self.home / 'mnt', self.home / 'other'
+        for place in (top, other):
+            place.mkdir()
+            self.addCleanup(self.leave, place)
+        self.playfs('mount', api.origin, top)
+        plain = self.how_it_is_mounted(top)
+        self.playfs('umount', top)
+        options = ('-o', 'ro,noexec,sync,agent=bob,safe_symlinks,instructions=hide,refresh=99')
+        self.playfs('mount', *options, api.origin, top)
+        self.assertNotEqual(self.how_it_is_mounted(top), plain)
+        self.playfs('mount', api.origin, other)  # beside it
+        self.assertEqual(self.how_it_is_mounted(other), plain)
+        self.playfs('umount', top)
+        self.playfs('mount', api.origin, top)  # after it
+        self.assertEqual(self.how_it_is_mounted(top), plain)
+        self.playfs('umount', top)
+        self.playfs('mount', *options, api.origin, top)
+        self.kill(top)
+        said = self.playfs('mount', api.origin, top)  # it died, but this says what to mount
+        self.assertNotIn('Remounting', said.stderr)
+        self.assertEqual(self.how_it_is_mounted(top), plain)
+        self.kill(top)
+        said = self.playfs('mount', top)  # the last one's options, which were none
+        self.assertIn('Remounting it', said.stderr)
+        self.assertEqual(self.how_it_is_mounted(top), plain)
+
     def test_a_dead_mount_of_unknown_options_is_not_guessed_at(self):
         api = self.serve()
         top = self.home / 'mnt'
