@@ -1,9 +1,6 @@
 #include "app/completion.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace playfs::app {
 
@@ -11,10 +8,6 @@ namespace {
 
 /// The command whose operand is a revision beside head.
 constexpr std::string_view kTakesBranch = "merge";
-
-std::string in_row(const std::vector<std::string>& words, std::string_view between = " ") {
-  return fmt::format("{}", fmt::join(words, between));
-}
 
 bool takes_value(const OptionHelp& option) { return !option.value.empty(); }
 
@@ -68,10 +61,10 @@ struct Clauses {
     std::vector<std::string> names = names_of(command);
     if (!before.empty())
       for (std::string& name : names) name = "'" + before + name + "'";
-    const std::string label = "    " + in_row(names, "|") + ") ";
-    options += label + "options='" + in_row(names_of(command.options)) + "' ;;\n";
+    const std::string label = "    " + joined(names, "|") + ") ";
+    options += label + "options='" + joined(names_of(command.options)) + "' ;;\n";
     if (auto with_value = names_of(command.options, true); !with_value.empty())
-      valued += label + "valued=' " + in_row(with_value) + " ' ;;\n";
+      valued += label + "valued=' " + joined(with_value) + " ' ;;\n";
     std::vector<std::string> inner;
     for (const OptionHelp& operand : command.operands)
       inner.insert(inner.end(), operand.choices.begin(), operand.choices.end());
@@ -79,7 +72,7 @@ struct Clauses {
       inner.push_back(each.name);
       append(each, command.name + " ");
     }
-    if (!inner.empty()) actions += label + "actions='" + in_row(inner) + "' ;;\n";
+    if (!inner.empty()) actions += label + "actions='" + joined(inner) + "' ;;\n";
   }
 };
 
@@ -131,7 +124,7 @@ _playfs() {{
 }}
 complete -o filenames -o bashdefault -F _playfs playfs
 )script",
-      in_row(groups_of(commands), "|"), in_row(names), in_row(names_of(everywhere)), clauses.options, clauses.valued,
+      joined(groups_of(commands), "|"), joined(names), joined(names_of(everywhere)), clauses.options, clauses.valued,
       clauses.actions, kTakesBranch);
 }
 
@@ -148,7 +141,7 @@ std::string zsh_word(std::string_view text) {
 std::string zsh_value(const std::string& name, const OptionHelp& option, bool is_branch = false) {
   std::string action = "()";  // no words; " " would keep zsh from inserting an option that is typed here
   if (is_branch) action = "_playfs_branches";
-  else if (!option.choices.empty()) action = "(" + in_row(option.choices) + ")";
+  else if (!option.choices.empty()) action = "(" + joined(option.choices) + ")";
   else if (completes(name) == Completes::files) action = "_files";
   else if (completes(name) == Completes::directories) action = "_files -/";
   else if (completes(name) == Completes::commands) action = "_normal";
@@ -159,7 +152,7 @@ std::string zsh_options(const std::vector<OptionHelp>& options) {
   std::string lines;
   for (const OptionHelp& option : options) {
     const bool ends_all = option.names.back() == "--help" || option.names.back() == "--version";
-    const std::string excluded = ends_all ? "(- *)" : option.repeated ? "*" : "(" + in_row(option.names) + ")";
+    const std::string excluded = ends_all ? "(- *)" : option.repeated ? "*" : "(" + joined(option.names) + ")";
     for (const std::string& name : option.names) {
       // The value follows as the next word, or in the same one: "-mTEXT", "--message=TEXT".
       const char* joint = !takes_value(option) ? "" : name.starts_with("--") ? "=" : "+";
@@ -242,7 +235,7 @@ std::string fish_word(std::string_view text) { return "'" + with_escapes(text, "
 
 /// What follows `complete -c playfs` to offer what a value or operand may be.
 std::string fish_value(const std::string& name, const OptionHelp& option) {
-  if (!option.choices.empty()) return " -a " + fish_word(in_row(option.choices));
+  if (!option.choices.empty()) return " -a " + fish_word(joined(option.choices));
   switch (completes(name)) {
     case Completes::files: return " -F";
     case Completes::directories: return " -a '(__fish_complete_directories)'";
@@ -269,8 +262,7 @@ void append_fish(std::string& text, const CommandHelp& command, const std::strin
   for (const std::string& name : names_of(command)) condition += " " + fish_word(before + name);
   condition = " -n " + fish_word("__playfs_is" + condition);
   for (const OptionHelp& option : command.options) {
-    auto is_same = [&](const OptionHelp& each) { return each.names == option.names; };
-    if (std::none_of(always.begin(), always.end(), is_same)) text += fish_option(condition, option);
+    if (!is_among(option, always)) text += fish_option(condition, option);
   }
   for (const OptionHelp& operand : command.operands) {
     std::string value = fish_value(operand.names.front(), operand);
@@ -316,13 +308,11 @@ end
 
 complete -c playfs -f
 )",
-      in_row(groups_of(commands)));
+      joined(groups_of(commands)));
   const std::string at_first = " -n '__playfs_is \"\"'";
   std::vector<OptionHelp> always;  // every command takes them, too
   for (const OptionHelp& option : everywhere) {
-    const std::vector<OptionHelp>& inner = commands.front().options;
-    const bool is_inner =
-        std::any_of(inner.begin(), inner.end(), [&](const OptionHelp& each) { return each.names == option.names; });
+    const bool is_inner = is_among(option, commands.front().options);
     if (is_inner) always.push_back(option);
     text += fish_option(is_inner ? "" : at_first, option);
   }

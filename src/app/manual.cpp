@@ -4,6 +4,9 @@
 #include <cctype>
 #include <sstream>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace playfs::app {
 
 namespace {
@@ -26,12 +29,6 @@ std::string roff(std::string_view text) {
 
 std::string bold(std::string_view text) { return "\\fB" + roff(text) + "\\fR"; }
 
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
-
 /// `name` includes the parent commands: "thread list".
 std::string synopsis(const CommandHelp& command, const std::string& name) {
   std::string text = bold("playfs " + name);
@@ -48,10 +45,6 @@ void append_option(std::string& page, const OptionHelp& option) {
   for (const std::string& name : option.names) names.push_back(bold(name));
   page += ".TP\n" + joined(names, ", ") + (option.value.empty() ? "" : " \\fI" + roff(option.value) + "\\fR") + "\n" +
           roff(option.text) + "\n";
-}
-
-bool is_among(const OptionHelp& option, const std::vector<OptionHelp>& options) {
-  return std::any_of(options.begin(), options.end(), [&](const auto& each) { return each.names == option.names; });
 }
 
 /// Whether the command does something without a subcommand: `checkpoint` does, `thread` does not.
@@ -108,6 +101,14 @@ std::string own_page(const CommandHelp& command, const std::vector<OptionHelp>& 
 }
 
 }  // namespace
+
+bool is_among(const OptionHelp& option, const std::vector<OptionHelp>& options) {
+  return std::any_of(options.begin(), options.end(), [&](const auto& each) { return each.names == option.names; });
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  return fmt::format("{}", fmt::join(words, between));
+}
 
 std::string manual_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere) {
   std::string page;

@@ -26,6 +26,10 @@ struct CommandHelp {
   std::vector<CommandHelp> subcommands;  ///< of a command such as `thread`, which does nothing without one
 };
 
+/// Whether an option of the same names is among them.
+bool is_among(const OptionHelp& option, const std::vector<OptionHelp>& options);
+std::string joined(const std::vector<std::string>& words, std::string_view between = " ");
+
 /// The COMMANDS part of playfs(1), in man(7)'s macros. `everywhere`: options of playfs itself, which are not repeated.
 std::string manual_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere);
 
