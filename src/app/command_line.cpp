@@ -419,6 +419,21 @@ class Parser {
             "  playfs doctor --repair   repair it; nothing is deleted: what cannot be used moves to lost+found",
             doctor, d)
         ->add_flag("--repair", d->repair, "Repair what can be repaired without losing anything");
+
+    std::shared_ptr<BugreportArguments> b;
+    auto* bugreport_command = command(
+        "bugreport", "Collect what a bug report should say, without secrets",
+        "  playfs bugreport | less\n"
+        "  playfs bugreport -o report.txt\n"
+        "\n"
+        "Versions, settings, what doctor finds, the state and errors of your mounts, the ends of logs, and sizes.\n"
+        "Keys, tokens, passwords, codes, e-mail addresses, handles, this machine's name, your home and the names\n"
+        "of files in projects are replaced (KEY-1, PATH-2); contents of files are never read. Nothing is sent:\n"
+        "read the report, then send it yourself.",
+        bugreport, b);
+    bugreport_command->add_option("-o,--output", b->file, "Write to a new file that only you can read")
+        ->type_name("FILE");
+    bugreport_command->add_flag("--paths", b->paths, "Keep the paths of files");
   }
 
   void add_help() {

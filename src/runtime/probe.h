@@ -3,16 +3,13 @@
 // finds a mount in the table, starts with this. Blocking; no shared state.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/fd.h"
 #include "base/result.h"
+#include "runtime/limited_child.h"
 #include "runtime/mount_table.h"
 
 namespace playfs::runtime {
@@ -33,9 +30,6 @@ class Probe {
 
   /// Starts the child. `path` is absolute.
   explicit Probe(std::string path);
-  Probe(Probe&& other) noexcept;
-  Probe& operator=(Probe&&) = delete;
-  ~Probe();
 
   /// Waits up to kPatience from the start. REQUIRES: called once.
   [[nodiscard]] Answer found();
@@ -45,9 +39,7 @@ class Probe {
 
  private:
   std::string path_;
-  std::chrono::steady_clock::time_point begun_;
-  pid_t child_ = -1;
-  UniqueFd answer_;
+  LimitedChild child_;
 };
 
 /// Whether the path contains a "..". A resolved path only does if a ".." follows something that is not a directory.

@@ -299,4 +299,10 @@ struct DoctorArguments {
 };
 Result<ExitCode> doctor(CommandContext& context, const DoctorArguments& arguments);
 
+struct BugreportArguments {
+  std::string file;    ///< empty: stdout
+  bool paths = false;  ///< shows those of files in projects
+};
+Result<ExitCode> bugreport(CommandContext& context, const BugreportArguments& arguments);
+
 }  // namespace playfs::app
