@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/hints.h"
 #include "vfs/control/control_text.h"
 #include "wire/json.h"
 
@@ -63,7 +64,7 @@ ExitCode Output::error(const Error& error) {
     if (error.retry_after)
       note("The service asks you to retry in " + std::to_string(error.retry_after->count()) + " s.");
     else if (traits_of(error.code).later == Later::yes) note("This may be temporary: retry later.");
-    if (!error.hint.empty()) note("Try: " + escape_for_terminal(error.hint, true));
+    note("Try: " + escape_for_terminal(hint_of(error), true));
   }
   return exit_code_for(error.code);
 }

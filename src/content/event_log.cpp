@@ -4,6 +4,7 @@
 #include <deque>
 #include <set>
 
+#include "base/hints.h"
 #include "base/mutex.h"
 #include "base/text.h"
 #include "wire/json.h"
@@ -85,7 +86,7 @@ void EventLog::error(const std::string& subject, const Error& error) {
   line.append("code", std::string(name_of(error.code)));
   line.append("message", error.message);
   line.append("subject", subject);
-  if (!error.hint.empty()) line.append("hint", error.hint);
+  line.append("hint", std::string(hint_of(error)));
   if (error.retry_after) line.append("retry_after_s", std::int64_t{error.retry_after->count()});
   state_->append(&State::errors, line);
 }

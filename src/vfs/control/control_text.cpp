@@ -1,5 +1,6 @@
 #include "vfs/control/control_text.h"
 
+#include "base/hints.h"
 #include "base/text.h"
 #include "vfs/published/history.h"
 #include "wire/json.h"
@@ -87,7 +88,7 @@ std::string_view name_of(stage::ChangeKind kind) {
 JsonObject error_json(const Error& error) {
   JsonObject fields{{"code", Json(name_of(error.code))},
                     {"message", error.message},
-                    {"hint", error.hint},
+                    {"hint", std::string(hint_of(error))},
                     {"retryable", is_transient(error.code)}};
   if (error.retry_after) fields.append("retry_after_s", std::int64_t{error.retry_after->count()});
   return fields;

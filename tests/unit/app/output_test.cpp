@@ -79,5 +79,14 @@ TEST(Errors, AreWordsOnStderrOrADocumentOnStdout) {
   EXPECT_EQ(*fields->find("hint")->string(), "playfs status");
 }
 
+TEST(Errors, WithoutAHintOfTheirOwnHaveTheUsualOneOnce) {
+  TestIo words;
+  Output(words.io, false).error(Error{ErrorCode::unauthorized, "no key"});
+  EXPECT_EQ(words.err.str(), "playfs: no key\nTry: playfs login\n");
+  TestIo data;
+  Output(data.io, true).error(Error{ErrorCode::unauthorized, "no key"});
+  EXPECT_NE(data.out.str().find("\"hint\": \"playfs login\""), std::string::npos) << data.out.str();
+}
+
 }  // namespace
 }  // namespace playfs::app

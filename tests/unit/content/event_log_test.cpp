@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/hints.h"
 #include "content/outage.h"
 #include "support/manual_time.h"
 #include "wire/json.h"
@@ -50,7 +51,7 @@ TEST_F(EventLogTest, WritesOneDocumentALine) {
   EXPECT_EQ(text_of(parsed[0], "subject"), "projects/p/a\nb");
   EXPECT_EQ(text_of(parsed[0], "hint"), "try again");
   EXPECT_TRUE(parse_iso8601(text_of(parsed[0], "time")));
-  EXPECT_EQ(text_of(parsed[1], "hint"), "absent");
+  EXPECT_EQ(text_of(parsed[1], "hint"), usual_hint(ErrorCode::unreachable));
   EXPECT_EQ(log_.events_text(), "");
 }
 
