@@ -123,8 +123,16 @@ void ClonedWorkTree::tell_of_hidden() {
                     safe(shell_operand(more.front())));
 }
 
-Result<clone::BroughtOut> ClonedWorkTree::bring_out() {
+Amount ClonedWorkTree::whole() const {
+  const RevisionTreePtr base = tree_->stage().base();
+  return base ? Amount::of(base->tree.manifest()) : Amount();
+}
+
+Result<clone::BroughtOut> ClonedWorkTree::bring_out(Amount amount) {
+  stack_.progress().begin("Writing files", amount);
+  clone_->on_fetched([this](std::uint64_t size) { stack_.progress().file_done(size); });
   auto brought = clone_->bring_out();
+  stack_.progress().end();
   tell_of_kept();
   tell_of_hidden();
   if (!brought) {

@@ -29,8 +29,11 @@ class ClonedWorkTree final : public WorkTreeAccess {
 
   [[nodiscard]] const std::vector<publish::QueuedCommit>& taken_over() const { return taken_over_; }
 
-  /// Writes out what the directory lacks of the work tree, and says on stderr what cannot be.
-  Result<clone::BroughtOut> bring_out();
+  /// Writes out what the directory lacks of the work tree, and says on stderr what cannot be. `amount`: how much that
+  /// is, if it is known.
+  Result<clone::BroughtOut> bring_out(Amount amount = {});
+  /// All of its base.
+  [[nodiscard]] Amount whole() const;
 
   /// Entries of its base that no tree shows.
   [[nodiscard]] std::vector<RefusedEntry> refused() const;
@@ -40,6 +43,7 @@ class ClonedWorkTree final : public WorkTreeAccess {
   [[nodiscard]] Status look_for_branches() override;
   [[nodiscard]] Result<std::unique_ptr<RevisionSource>> revisions(std::uint64_t limit) override;
   [[nodiscard]] bool has_revision(const std::string& id) override;
+  [[nodiscard]] TransferProgress* progress() override { return &stack_.progress(); }
   [[nodiscard]] Result<std::unique_ptr<ReadableTree>> tree(const std::string& revision) override;
 
   [[nodiscard]] Result<vfs::WorkStatus> status() override;

@@ -41,9 +41,11 @@ Result<runtime::Source> CommandContext::source(const std::string& text) const {
 }
 
 OpenStack::OpenStack(std::unique_ptr<runtime::ClientStack> stack, Output& out) : stack_(std::move(stack)) {
-  auto words = [used = stack_.get()] {
-    auto waiting = used->client().unanswered();
-    return waiting ? words_for_wait(used->source().text, waiting->what, waiting->waited, waiting->left) : std::string();
+  progress_ = std::make_unique<TransferProgress>([used = stack_.get()] { return used->site().bytes_arrived(); });
+  auto words = [used = stack_.get(), progress = progress_.get()] {
+    const auto waiting = used->client().unanswered().value_or(remote::Unanswered());
+    const std::string wait = words_for_wait(used->source().text, waiting.what, waiting.waited, waiting.left);
+    return wait.empty() ? progress->words() : wait;
   };
   auto news = [used = stack_.get(), waits = LongWaits()]() mutable {
     const auto waiting = used->client().unanswered().value_or(remote::Unanswered());

@@ -8,6 +8,7 @@
 
 #include "app/output.h"
 #include "app/shown_progress.h"
+#include "app/transfer_progress.h"
 #include "app/tree_origin.h"
 #include "base/result.h"
 #include "base/shell.h"
@@ -19,7 +20,8 @@
 
 namespace playfs::app {
 
-/// A service as a command uses it. Says on stderr which answer the command waits for, and how long it will wait.
+/// A service as a command uses it. Says on stderr which answer the command waits for, and how long it will wait; and,
+/// if the command begins a progress, how far it has come.
 class OpenStack {
  public:
   OpenStack() = default;
@@ -27,10 +29,12 @@ class OpenStack {
   runtime::ClientStack& operator*() const { return *stack_; }
   runtime::ClientStack* operator->() const { return stack_.get(); }
   explicit operator bool() const { return stack_ != nullptr; }
+  [[nodiscard]] TransferProgress& progress() const { return *progress_; }
 
  private:
   std::unique_ptr<runtime::ClientStack> stack_;
-  std::unique_ptr<ShownProgress> waiting_;  // uses the stack
+  std::unique_ptr<TransferProgress> progress_;  // uses the stack
+  std::unique_ptr<ShownProgress> waiting_;      // uses both
 };
 
 /// Whether the mark of the tree around the working directory chooses the service. Anybody may have made that tree, and

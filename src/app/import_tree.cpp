@@ -22,7 +22,8 @@ constexpr std::size_t kLongestTarget = 4096;
 
 class Importer {
  public:
-  explicit Importer(stage::Stage& stage) : stage_(stage) {}
+  Importer(stage::Stage& stage, const std::function<void(std::uint64_t)>& has_read)
+      : stage_(stage), has_read_(has_read) {}
 
   Result<std::vector<Skipped>> run(const std::string& directory) {
     UniqueFd top(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -116,6 +117,7 @@ class Importer {
     }
     auto written = copy(file.get(), inode);
     if (!written) return fail(written.error().while_doing(path));
+    has_read_(static_cast<std::uint64_t>(attributes.st_size));
     stage::AttributeChange mode;
     mode.permissions = permissions;
     PLAYFS_CHECK(stage_.set_attributes(inode, mode));
@@ -190,13 +192,15 @@ class Importer {
   static stage::Creation creation(unsigned permissions) { return {permissions, geteuid(), getegid()}; }
 
   stage::Stage& stage_;
+  const std::function<void(std::uint64_t)>& has_read_;
   std::vector<Skipped> skipped_;
 };
 
 }  // namespace
 
-Result<std::vector<Skipped>> make_stage_look_like(stage::Stage& stage, const std::string& directory) {
-  return Importer(stage).run(directory);
+Result<std::vector<Skipped>> make_stage_look_like(stage::Stage& stage, const std::string& directory,
+                                                  const std::function<void(std::uint64_t)>& has_read) {
+  return Importer(stage, has_read).run(directory);
 }
 
 }  // namespace playfs::app

@@ -12,6 +12,7 @@
 #include "app/history.h"
 #include "app/mounted.h"
 #include "app/readable_tree.h"
+#include "app/transfer_progress.h"
 #include "base/result.h"
 #include "model/json.h"
 #include "publish/publisher.h"
@@ -41,6 +42,8 @@ class WorkTreeAccess {
   [[nodiscard]] virtual Result<std::unique_ptr<RevisionSource>> revisions(std::uint64_t limit) = 0;
   /// Whether a word is the id of one of the project's revisions.
   [[nodiscard]] virtual bool has_revision(const std::string& id) = 0;
+  /// Of what is read with a service of this process's own; nullptr: a mount reads it.
+  [[nodiscard]] virtual TransferProgress* progress() { return nullptr; }
   /// The files of a revision; "" has none.
   [[nodiscard]] virtual Result<std::unique_ptr<ReadableTree>> tree(const std::string& revision) = 0;
   /// Those of the work tree.

@@ -73,8 +73,11 @@ Clone::Clone(Seen seen, content::Site& site, vfs::LoneWorkTree& tree)
 }
 
 Result<content::Blob> Clone::fetch(const FileRef& file) {
-  if (auto here = site_.try_blob(file)) return *std::move(here);
-  return await<content::Blob>([&](auto done) { site_.blob(file, {}, std::move(done)); });
+  auto here = site_.try_blob(file);
+  auto blob = here ? Result<content::Blob>(*std::move(here))
+                   : await<content::Blob>([&](auto done) { site_.blob(file, {}, std::move(done)); });
+  if (blob) fetched_(blob->size());
+  return blob;
 }
 
 Status Clone::take_in() {

@@ -63,6 +63,9 @@ class Clone {
   /// Brings out what the stage has, unless the directory has it already.
   Result<BroughtOut> bring_out();
 
+  /// Called with the size of each file that is fetched from now on.
+  void on_fetched(std::function<void(std::uint64_t)> act) { fetched_ = std::move(act); }
+
   /// The state of the directory, apart from what is staged.
   [[nodiscard]] Result<DirectoryState> state();
   /// Paths of what was moved to `lost+found` since the last call.
@@ -79,6 +82,7 @@ class Clone {
   std::vector<Unread> unread_;  ///< by the last take-in
   content::Site& site_;
   vfs::LoneWorkTree& tree_;
+  std::function<void(std::uint64_t)> fetched_ = [](std::uint64_t) {};
 };
 
 }  // namespace playfs::clone

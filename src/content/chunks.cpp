@@ -124,6 +124,7 @@ Result<ChunkPtr> Chunks::decode(const ChunkId& id, Result<Record> answer) {
   auto chunk = wire::decode_chunk(*answer);
   if (!chunk) return fail(chunk.error().while_doing(what));
   context_.store(kFileChunks, *answer);
+  bytes_arrived_ += chunk->content.size();
   return std::make_shared<const FileChunk>(std::move(*chunk));
 }
 

@@ -7,6 +7,7 @@
 // not repeated for the second.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -35,6 +36,8 @@ class Chunks {
   /// Drops them from disk, so that they are requested again.
   void forget(std::span<const ChunkId> ids);
   void close() { flights_.close(); }
+  /// Bytes of contents that have arrived from the service since the start.
+  [[nodiscard]] std::uint64_t bytes_arrived() const { return bytes_arrived_; }
 
  private:
   /// A project's requests in flight and queued; removed when there are none.
@@ -65,6 +68,7 @@ class Chunks {
   Result<ChunkPtr> decode(const ChunkId& id, Result<Record> answer);
 
   SiteContext& context_;
+  std::atomic<std::uint64_t> bytes_arrived_ = 0;
   SingleFlight<ChunkId, ChunkPtr> flights_;
   Mutex mutex_;
   std::map<ProjectId, Account> accounts_ PLAYFS_GUARDED_BY(mutex_);

@@ -124,6 +124,8 @@ void Site::blob(const FileRef& file, CancelToken cancel, Callback<Blob> done) {
 
 std::optional<std::uint64_t> Site::size_of(const FileRef& file) { return parts_->blobs.size_of(file); }
 
+std::uint64_t Site::bytes_arrived() const { return parts_->chunks.bytes_arrived(); }
+
 void Site::prefetch(const RevisionTreePtr& revision) { parts_->prefetch.start(revision); }
 
 void Site::list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done) {

@@ -103,6 +103,8 @@ class Site {
   /// blob first. Callers that have shown a size must compare it with the blob's before returning bytes, because readers
   /// stop at the reported size.
   [[nodiscard]] std::optional<std::uint64_t> size_of(const FileRef& file);
+  /// How much of contents has arrived from the service so far, as it was encoded. For showing progress.
+  [[nodiscard]] std::uint64_t bytes_arrived() const;
   /// Starts fetching all missing contents of a revision, with lower priority than direct requests.
   void prefetch(const RevisionTreePtr& revision);
 

@@ -34,8 +34,12 @@ Result<ExitCode> cat(CommandContext& context, const CatArguments& arguments) {
     if (entry == nullptr)
       return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
                   context.next_command({{"ls", "-R"}, {arguments.what}}));
-    PLAYFS_TRY(content::Blob blob, blob_of(*stack, FileRef{revision, path, entry}));
-    auto content = whole(blob);
+    Amount size;
+    size.add(*entry);
+    stack.progress().begin("Reading", size);
+    auto blob = blob_of(*stack, FileRef{revision, path, entry});
+    auto content = blob ? whole(*blob) : Result<std::string>(fail(std::move(blob).error()));
+    stack.progress().end();
     if (!content) return fail(content.error().while_doing(path));
     if (!context.out.json()) {
       // Unescaped, as cat(1) does: files may be binary, and a pipe's reader may want exactly that.

@@ -142,7 +142,7 @@ Result<ExitCode> clone_project(CommandContext& context, const CloneArguments& ar
   PLAYFS_TRY(const MountedPlace place, plan_clone(context, arguments));
   PLAYFS_CHECK(write_state(place));
   PLAYFS_TRY(auto tree, ClonedWorkTree::open(context, place, "clone"));
-  PLAYFS_TRY(const auto brought, tree->bring_out());
+  PLAYFS_TRY(const auto brought, tree->bring_out(tree->whole()));
   PLAYFS_TRY(const auto status, tree->status());
   LeftOut left_out;
   left_out.add(tree->refused());

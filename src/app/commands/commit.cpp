@@ -7,6 +7,7 @@
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
 #include "app/json_fields.h"
+#include "app/publication_words.h"
 #include "app/shown_progress.h"
 #include "app/work_tree_access.h"
 #include "vfs/control/control_text.h"
@@ -14,41 +15,6 @@
 namespace playfs::app {
 
 namespace {
-
-constexpr std::size_t kBarWidth = 12;  // leaves room for the words on a terminal of 80 columns
-
-std::string bar(std::uint64_t done, std::uint64_t total) {
-  const std::size_t filled = total == 0 ? 0 : static_cast<std::size_t>(std::min(done, total) * kBarWidth / total);
-  return "[" + std::string(filled, '#') + std::string(kBarWidth - filled, ' ') + "] ";
-}
-
-std::string words_for(const vfs::WorkStatus& status) {
-  std::string left;
-  if (status.chunks_total > 0) {
-    left = std::to_string(status.chunks_done) + "/" + std::to_string(status.chunks_total) + " chunks";
-    if (status.bytes_total > 0)
-      left += ", " + vfs::size_words(status.bytes_done) + " of " + vfs::size_words(status.bytes_total);
-    // During a backoff the next attempt matters more, and the line has no room for both.
-    if (status.seconds_left > 0 && status.retry_after_s == 0)
-      left += ", " + vfs::duration_words(status.seconds_left) + " left";
-  }
-  const std::string behind = status.queued > 0 ? " (+" + std::to_string(status.queued) + " queued)" : "";
-  const std::string shown = bar(status.chunks_done, status.chunks_total);
-  if (status.retry_after_s > 0)
-    return "Waiting   " + shown + "retrying in " + vfs::duration_words(status.retry_after_s) +
-           (left.empty() ? "" : "; " + left) + behind;
-  switch (status.phase) {
-    case publish::Phase::idle: return "";
-    case publish::Phase::freezing:
-    case publish::Phase::planning: return "Planning" + behind;
-    case publish::Phase::uploading: return "Uploading " + shown + left + behind;
-    case publish::Phase::posting: return "Publishing" + behind;
-    case publish::Phase::verifying: return "Verifying" + behind;
-  }
-  return "";
-}
-
-constexpr std::chrono::milliseconds kShowEvery{250};
 
 /// Tells of a wait where no terminal shows it: once for each reason, and again if it ends much later than told.
 class ToldWait {
@@ -102,10 +68,10 @@ Result<publish::CommitResult> publish(CommandContext& context, WorkTreeAccess& t
   InterruptibleWait interruptible;
   auto words = [&tree] {
     auto status = tree.status();
-    return status ? words_for(*status) : std::string();
+    return status ? words_for_publication(*status) : std::string();
   };
   ToldWait told(context.io.clock);
-  const ShownProgress progress(context.out, kShowEvery, words, [&] { return told.news(tree); });
+  const ShownProgress progress(context.out, kShowPublicationEvery, words, [&] { return told.news(tree); });
   return tree.commit(request, InterruptibleWait::was_interrupted);
 }
 

@@ -275,6 +275,9 @@ Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
   std::set<std::string> paths;
   for (const std::string& each : compared.paths)
     if (is_asked_for(each, asked)) paths.insert(each);
+  const EndOfTransfer ending(work->progress());
+  // What has to be read to find out what has changed is not known beforehand.
+  if (TransferProgress* progress = work->progress()) progress->begin("Reading", {});
   PLAYFS_TRY(auto changes, changes_of(context, compared, paths));
   PLAYFS_TRY(const ReplacedDirectories replaced, ReplacedDirectories::above(changes, compared));
   auto is_for_git = [&](const compare::FileChange& change) { return replaced.concern(change); };

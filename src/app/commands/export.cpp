@@ -22,6 +22,7 @@ constexpr std::size_t kExportedPiece = 1 << 20;
 
 struct Exporter {
   runtime::ClientStack& stack;
+  TransferProgress& progress;
   const RevisionTreePtr& revision;
   std::uint64_t files = 0;
   std::uint64_t size = 0;
@@ -88,6 +89,7 @@ struct Exporter {
   Status count(const content::Blob& blob) {
     ++files;
     size += blob.size();
+    progress.file_done(blob.size());
     return {};
   }
 };
@@ -117,8 +119,12 @@ Result<ExitCode> export_revision(CommandContext& context, const ExportArguments&
   origin.extent = Extent::unfinished;
   PLAYFS_CHECK(write_mark(path, origin));
   stack->site().prefetch(revision);
-  Exporter exporter{*stack, revision};
-  PLAYFS_CHECK(exporter.directory(directory.get(), "", revision->tree.root()));
+  Exporter exporter{*stack, stack.progress(), revision};
+  {
+    const EndOfTransfer ending(&stack.progress());
+    stack.progress().begin("Exporting", Amount::of(revision->tree.manifest()));
+    PLAYFS_CHECK(exporter.directory(directory.get(), "", revision->tree.root()));
+  }
   if (syncfs(directory.get()) != 0) return fail(error_from_errno(errno, "sync " + path));
   origin.extent = exporter.left_out.empty() ? Extent::whole : Extent::lacks_files;
   PLAYFS_CHECK(write_mark(path, origin));

@@ -16,6 +16,7 @@
 #include "app/import_tree.h"
 #include "app/lookup.h"
 #include "app/projects.h"
+#include "app/publication_words.h"
 #include "base/await.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -81,10 +82,11 @@ Result<std::optional<TreeOrigin>> mark_of(const CommandContext& context, const I
 /// One import in progress.
 class Import {
  public:
-  Import(CommandContext& context, runtime::ClientStack& stack, const ImportArguments& arguments,
-         const ImportTarget& target, ImportBase base, std::string stage_directory)
+  Import(CommandContext& context, OpenStack& open, const ImportArguments& arguments, const ImportTarget& target,
+         ImportBase base, std::string stage_directory)
       : context_(context),
-        stack_(stack),
+        stack_(*open),
+        progress_(open.progress()),
         arguments_(arguments),
         target_(target),
         base_(std::move(base)),
@@ -95,7 +97,7 @@ class Import {
     PLAYFS_CHECK(open());
     if (!base_.beside.empty() && stage_->is_clean()) PLAYFS_CHECK(take_in_beside());
     auto earlier = finish_earlier();
-    PLAYFS_TRY(skipped, make_stage_look_like(*stage_, directory));
+    PLAYFS_TRY(skipped, read(directory));
     // Ignore rules that stay as published apply too, so they must be in the cache.
     for (const FileRef& rules : stage_->rules_needed()) PLAYFS_CHECK(blob_of(stack_, rules));
     PLAYFS_CHECK(check_something_is_left(directory));
@@ -105,8 +107,7 @@ class Import {
     publish::CommitRequest request;
     PLAYFS_TRY(request.agent, context_.agent(arguments_.agent, stack_.source().text));
     request.message = arguments_.message.value_or("Import " + std::filesystem::path(directory).filename().string());
-    PLAYFS_TRY(commit,
-               await<publish::CommitResult>([&](auto done) { publisher_->commit(request, {}, std::move(done)); }));
+    PLAYFS_TRY(commit, publish(request));
     if (commit.outcome == publish::Outcome::nothing && earlier) commit = std::move(*earlier);
     if (auto tree = stage_->base()) revision = tree->revision.id;
     return {};
@@ -124,6 +125,18 @@ class Import {
   RevisionId revision;  ///< what the directory holds now, except for what is skipped and ignored
 
  private:
+  Result<std::vector<Skipped>> read(const std::string& directory) {
+    const EndOfTransfer ending(&progress_);
+    progress_.begin("Reading the directory", {});
+    return make_stage_look_like(*stage_, directory, [&](std::uint64_t size) { progress_.file_done(size); });
+  }
+
+  Result<publish::CommitResult> publish(const publish::CommitRequest& request) {
+    const ShownProgress progress(context_.out, kShowPublicationEvery,
+                                 [&] { return words_for_publication(publisher_->progress()); });
+    return await<publish::CommitResult>([&](auto done) { publisher_->commit(request, {}, std::move(done)); });
+  }
+
   [[nodiscard]] std::string purpose_path() const { return stage_directory_ + "/purpose"; }
   [[nodiscard]] std::string purpose() const {
     return base_.revision.text() + " " + base_.beside.text() + purpose_end();
@@ -287,6 +300,7 @@ class Import {
 
   CommandContext& context_;
   runtime::ClientStack& stack_;
+  TransferProgress& progress_;
   const ImportArguments& arguments_;
   const ImportTarget& target_;
   ImportBase base_;
@@ -349,7 +363,7 @@ Result<ExitCode> import(CommandContext& context, const ImportArguments& argument
   base.lacks_files = origin.lacks_files();
   base.export_id = origin.export_id();
   PLAYFS_TRY(std::string state, stack->state_directory());
-  Import import(context, *stack, arguments, target, base,
+  Import import(context, stack, arguments, target, base,
                 state + "/imports/" + runtime::as_component(target.id.text() + "\n" + directory));
   if (auto done = import.run(directory); !done) {
     Error error = done.error();
