@@ -49,8 +49,12 @@ void Output::progress_line(std::string_view text) {
 }
 
 void Output::note(std::string_view text) {
-  remove_progress();
   io_.out.flush();
+  remark(text);
+}
+
+void Output::remark(std::string_view text) {
+  remove_progress();
   MutexLock lock(err_);
   io_.err << text << '\n';
   io_.err.flush();

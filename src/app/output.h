@@ -1,7 +1,7 @@
 // The output of commands: data on stdout and messages on stderr, or one JSON document with `--json`.
 //
-// For one thread, but for progress. Strangers' text goes through `safe` before it reaches a terminal; JSON carries it
-// unchanged, with JSON's own escapes for what a terminal would interpret.
+// For one thread, but for what is said to be for any. Strangers' text goes through `safe` before it reaches a terminal;
+// JSON carries it unchanged, with JSON's own escapes for what a terminal would interpret.
 #pragma once
 
 #include <atomic>
@@ -49,8 +49,10 @@ class Output {
   /// One line on stderr that the next call replaces; "", and all other output, removes it. Nothing if not progress().
   /// From any thread.
   void progress_line(std::string_view text);
-  /// One line on stderr; also with --json, which leaves stderr to people.
+  /// One line on stderr, after what was printed before; also with --json, which leaves stderr to people.
   void note(std::string_view text);
+  /// The same from any thread, and in no order with what is printed.
+  void remark(std::string_view text);
 
   /// Reports what failed, why, whether a retry helps and what to type next: on stderr, or with --json on stdout.
   ExitCode error(const Error& error);

@@ -64,6 +64,8 @@ int run(std::vector<std::string> argv, runtime::Io& io) {
 int run_in_this_process(int argc, char** argv) {
   runtime::hold_standard_streams();
   std::ios::sync_with_stdio(false);
+  // Progress is drawn by another thread, which must not flush what this one is printing.
+  std::cerr.tie(nullptr);
   SystemClock clock;
   SystemRandom random;
   runtime::Io io{std::cin, std::cout, std::cerr, clock, random, {}, {}, isatty(0) == 1, isatty(1) == 1, isatty(2) == 1};

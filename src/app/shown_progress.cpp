@@ -36,7 +36,7 @@ void ShownProgress::show() {
 
 void ShownProgress::tell() {
   if (out_.is_paged()) return;
-  if (const std::string news = news_(); !news.empty()) out_.note(news);
+  if (const std::string news = news_(); !news.empty()) out_.remark(news);
 }
 
 std::string LongWaits::news(const std::string& site, const std::string& what, std::chrono::nanoseconds waited,

@@ -14,7 +14,8 @@ constexpr std::chrono::seconds kUnshown{2};
 
 void Amount::add(const FileEntry& entry) {
   ++files;
-  bytes += entry.inline_text ? entry.inline_text->size() : entry.size_claim.value_or(0);
+  const std::uint64_t size = entry.inline_text ? entry.inline_text->size() : entry.size_claim.value_or(0);
+  bytes = std::min(bytes + std::min(size, kUnbelievable), kUnbelievable);
 }
 
 Amount Amount::of(const Manifest& manifest) {
@@ -59,6 +60,7 @@ std::string TransferProgress::words() const {
     done.bytes = std::max(done.bytes, arrived_now - arrived_before_);
   }
   // A publisher may claim any size, and what arrives is encoded.
+  if (total.bytes == kUnbelievable) total.bytes = 0;
   if (total.bytes > 0) done.bytes = std::min(done.bytes, total.bytes);
   const auto milliseconds =
       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count());

@@ -13,8 +13,11 @@
 
 namespace playfs::app {
 
+/// A total that a publisher made up, or gave in another unit than bytes.
+inline constexpr std::uint64_t kUnbelievable = std::uint64_t{1} << 40;
+
 struct Amount {
-  std::uint64_t files = 0, bytes = 0;  ///< 0: unknown
+  std::uint64_t files = 0, bytes = 0;  ///< 0: unknown; `bytes` is at most kUnbelievable
 
   /// Of all files in a tree, as far as their publishers say.
   static Amount of(const Manifest& manifest);

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """What takes long shows on a terminal how far it has come, in one line that is gone at the end; elsewhere nothing."""
+import os
+import pty
 import random
 import re
+import subprocess
+import time
 
 import fixture
 import proxy
@@ -59,6 +63,23 @@ class ShownProgress(fixture.Fixture):
         self.assertEqual(code, 0, left)
         self.assert_progress(lines, r'^Reading: .* of 19\d\d KB, .*/s, .* left')
         self.assertEqual(left.strip(), (self.tree / 'file1').read_text().strip())
+
+    def test_a_patch_is_whole_whatever_is_drawn_beside_it(self):
+        """Through a pipe whose reader pauses, as a pager does."""
+        self.slow.delay = 0
+        self.playfs('clone', 'demo', self.home / 'copy', '--site', self.slow.url)
+        for number in range(FILES):
+            file = self.home / f'copy/file{number}'
+            file.write_text(file.read_text().replace('7', 'sept'))
+        wanted = self.playfs('diff', cwd=self.home / 'copy').stdout
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        with subprocess.Popen([self.playfs_path, 'diff'], cwd=self.home / 'copy', env=self.environment('ann'),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs) as process:
+            os.close(theirs)
+            time.sleep(3.5)  # progress is drawn after two seconds
+            self.assertEqual(process.stdout.read().decode(), wanted)
+            self.assertEqual(process.wait(), 0)
 
     def test_import_counts_chunks(self):
         small = self.home / 'small'

@@ -285,6 +285,8 @@ Result<ExitCode> diff(CommandContext& context, const DiffArguments& arguments) {
   // First, so that patch(1) applies all of a patch, or nothing.
   std::stable_partition(changes.begin(), changes.end(), is_for_git);
 
+  if (TransferProgress* progress = work->progress()) progress->end();
+
   Pager pager(context, arguments.pager);
   Json::Array items;
   std::vector<FileDiff> files;  // for --stat, without their lines
