@@ -290,10 +290,7 @@ class Soak(fixture.Fixture):
             self.eventually(lambda: gauges.items() <= self.gauges(name).items(),
                             f'{name}: gauges are back: {gauges} before, {self.gauges(name)} now')
             self.assertEqual(self.errors(name), errors[name], 'nothing goes wrong when nobody does anything')
-            # The doctor reports other mounts on this machine too.
-            found = json.loads(self.playfs('doctor', '--json', who=name, check=False).stdout)['findings']
-            own = [each for each in found if each['place'].startswith(f'{self.home}/')]
-            self.assertEqual([each for each in own if each['finding'] != 'well'], [])
+            self.assertEqual([each for each in self.found_by_doctor(name) if each['finding'] != 'well'], [])
 
     @staticmethod
     def kernel_forgets(mount):

@@ -202,6 +202,11 @@ class Fixture(unittest.TestCase):
     def playfs(self, *words, **options):
         return self.command(self.playfs_path, *words, **options)
 
+    def found_by_doctor(self, who='ann'):
+        """What playfs doctor finds in this test's home. It also looks at the mounts of other tests, which may hang."""
+        found = json.loads(self.playfs('doctor', '--json', who=who, check=False).stdout)['findings']
+        return [each for each in found if each['place'].startswith(f'{self.home}/')]
+
     def on_terminal(self, *words, who='ann', cwd='/', variables=None, until=None, answer=b'', then=()):
         """Runs a command on an 80-column terminal and types `answer` once `until` is shown; `then`: more such pairs, whose
         answer may be a function. Exit code and output."""

@@ -19,7 +19,8 @@ class Archives(Formats):
     def unpack(self, archive):
         """The archive's home becomes ann's; what is in it."""
         with tarfile.open(archive) as packed:
-            packed.extractall(self.home, filter='fully_trusted')  # with its modes
+            packed.extraction_filter = lambda member, place: member  # with its modes, as all versions of Python do
+            packed.extractall(self.home)
         expected = json.loads((self.home / 'ann/expected.json').read_text())
         # A clone names the directory of a local playground, which is elsewhere now.
         was = expected.pop('home')
@@ -75,7 +76,7 @@ class Archives(Formats):
             self.assertEqual((mount.project('field') / 'head/new').read_text(), 'new\n')
             mount.unmount()
             self.assertIn('sound', self.playfs('serve', 'check', '--store', self.home / 'ann/data/playfs/default').stderr)
-            self.assertEqual(self.playfs('doctor', check=False).returncode, 0)
+            self.assertEqual([each for each in self.found_by_doctor() if each['finding'] == 'wrong'], [])
 
     def make_newer(self, name):
         """Sets the format of each database of that name; its contents afterwards."""
