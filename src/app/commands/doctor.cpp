@@ -250,7 +250,7 @@ bool tell(Findings& findings, const std::string& directory, const stage::StageHe
   if (health.in_use) {
     findings.add(Finding::well, "stage", directory,
                  "in use" + (health.holder.empty() ? "" : " by process " + health.holder) + ", so it was not checked",
-                 "playfs umount, then playfs doctor");
+                 "playfs umount DIR, then playfs doctor");
     return false;
   }
   if (health.database) {
