@@ -422,18 +422,23 @@ class Parser {
 
     std::shared_ptr<BugreportArguments> b;
     auto* bugreport_command = command(
-        "bugreport", "Collect what a bug report should say, without secrets",
+        "bugreport", "Collect what a bug report should say",
         "  playfs bugreport | less\n"
         "  playfs bugreport -o report.txt\n"
         "\n"
-        "Versions, settings, what doctor finds, the state and errors of your mounts, the ends of logs, and sizes.\n"
-        "Keys, tokens, passwords, codes, e-mail addresses, handles, this machine's name, your home and the names\n"
-        "of files in projects are replaced (KEY-1, PATH-2); contents of files are never read. Nothing is sent:\n"
-        "read the report, then send it yourself.",
+        "Versions, settings, what doctor finds, the state and errors of your mounts, and sizes: numbers, times, and\n"
+        "words of playfs's own. Any other text is replaced by a stand-in (TEXT-1), so the report names no project,\n"
+        "file, person or site. Contents of files are never read. Nothing is sent: read the report, then send it.\n"
+        "\n"
+        "With --logs, it also has the texts of errors and the ends of logs as they are. These name projects, files,\n"
+        "people and sites, and may have anything that went wrong with a password; only the keys that playfs keeps\n"
+        "are taken out. Read it before you give it to anybody.",
         bugreport, b);
     bugreport_command->add_option("-o,--output", b->file, "Write to a new file that only you can read")
         ->type_name("FILE");
-    bugreport_command->add_flag("--paths", b->paths, "Keep the paths of files");
+    bugreport_command->add_flag("--logs", b->logs, "Add log lines and texts of errors as they are");
+    // A report is wanted even if the settings cannot be read.
+    bugreport_command->preparse_callback([this](std::size_t) { registry_.invocation().without_settings = true; });
   }
 
   void add_help() {

@@ -18,6 +18,7 @@ struct Invocation {
   bool json = false;
   std::optional<std::string> site;  ///< --site
   bool mount_helper = false;        ///< called by mount(8): use its exit codes
+  bool without_settings = false;    ///< the action reads the settings itself, or not at all
   std::function<Result<ExitCode>(CommandContext&)> action;
 };
 

@@ -29,9 +29,12 @@ Error with_site_to_sign_in(Error error, const CommandContext& context) {
 
 Result<ExitCode> run_invocation(const Invocation& invocation, runtime::Io& io, Output& out) {
   PLAYFS_TRY(runtime::Places places, runtime::find_places(io));
-  std::vector<std::string> warnings;
-  PLAYFS_TRY(runtime::Settings settings, runtime::load_settings(io, places, warnings));
-  for (const std::string& warning : warnings) out.note("playfs: " + safe(warning));
+  runtime::Settings settings;
+  if (!invocation.without_settings) {
+    std::vector<std::string> warnings;
+    PLAYFS_TRY(settings, runtime::load_settings(io, places, warnings));
+    for (const std::string& warning : warnings) out.note("playfs: " + safe(warning));
+  }
   if (invocation.site) PLAYFS_CHECK(settings.set(runtime::Settings::Layer::flag, "site", *invocation.site));
   CommandContext context{io, out, std::move(places), std::move(settings)};
   auto result = invocation.action(context);

@@ -7,11 +7,13 @@
 
 #include <cerrno>
 #include <chrono>
+#include <sstream>
 #include <thread>
 #include <utility>
 
 #include "base/fd.h"
 #include "base/shell.h"
+#include "base/text.h"
 #include "runtime/secret_file.h"
 #include "runtime/toml_table.h"
 
@@ -21,12 +23,13 @@ namespace {
 
 constexpr std::size_t kLargestFile = 1 << 20;
 constexpr std::string_view kFile = "credentials.toml";
+constexpr std::string_view kNewFile = "credentials.toml.new";
 /// Changes take milliseconds; only a stopped process holds the lock longer.
 constexpr std::chrono::seconds kLongestChange{10};
 
 /// The file's text, after a check that only the user can read or replace it; "" if there is no file.
-Result<std::string> read_private(const Places& places) {
-  std::string path = credentials_path(places);
+Result<std::string> read_private(const Places& places, std::string_view name = kFile) {
+  const std::string path = places.config + "/" + std::string(name);
   UniqueFd directory(open(places.config.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory) {
     if (errno == ENOENT) return std::string();
@@ -38,7 +41,7 @@ Result<std::string> read_private(const Places& places) {
     return fail(ErrorCode::permission_denied, places.config + " is writable by others, so its credentials are not used",
                 "chmod 700 " + shell_word(places.config));
 
-  UniqueFd file(openat(directory.get(), kFile.data(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  UniqueFd file(openat(directory.get(), name.data(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file) {
     if (errno == ENOENT) return std::string();
     if (errno == ELOOP)
@@ -73,7 +76,7 @@ Result<UniqueFd> lock_out_others(const Places& places) {
   return fd;
 }
 
-std::string new_path(const Places& places) { return credentials_path(places) + ".new"; }
+std::string new_path(const Places& places) { return places.config + "/" + std::string(kNewFile); }
 
 /// Like write_file_atomically(), but always with the same temporary name: a process that dies in between leaves a file
 /// with keys, which the next change then removes. REQUIRES: the lock is held.
@@ -97,6 +100,36 @@ std::string text_of(const toml::table& fields, std::string_view name) {
   const toml::node* value = fields.get(name);
   auto text = value != nullptr ? value->value_exact<std::string>() : std::nullopt;
   return text.value_or("");
+}
+
+void add_values(const toml::node& node, std::vector<std::string>& values) {
+  if (const toml::table* table = node.as_table()) {
+    for (auto&& [key, each] : *table) add_values(each, values);
+  } else if (const toml::array* array = node.as_array()) {
+    for (const toml::node& each : *array) add_values(each, values);
+  } else if (auto text = node.value<std::string>()) {
+    values.push_back(*std::move(text));
+  } else if (auto number = node.value_exact<std::int64_t>()) {
+    values.push_back(std::to_string(*number));
+  }
+}
+
+/// Of a damaged file: each line's part behind "=", or the whole line, and what stands between quotes in it.
+void add_parts(const std::string& text, std::vector<std::string>& values) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto equals = line.find('=');
+    std::istringstream parts(equals == std::string::npos ? line : line.substr(equals + 1));
+    std::string part;
+    for (char c; parts.get(c);) {
+      const bool is_end = std::string_view("\"'#").find(c) != std::string_view::npos;
+      if (!is_end) part += c;
+      if (!is_end && parts.peek() != std::istringstream::traits_type::eof()) continue;
+      if (part.find_first_of(kLetters) != std::string::npos) values.emplace_back(trim(part, " \t\r,[]{}"));
+      part.clear();
+    }
+  }
 }
 
 }  // namespace
@@ -146,6 +179,16 @@ Result<bool> forget_login(const Source& source, const Places& places) {
   if (!document.contains(source.origin)) return false;
   PLAYFS_CHECK(replace_file(places, with_toml_table(text, source.origin, std::nullopt)));
   return true;
+}
+
+Result<std::vector<std::string>> kept_secrets(const Places& places) {
+  std::vector<std::string> values;
+  for (const std::string_view name : {kFile, kNewFile}) {
+    PLAYFS_TRY(const std::string text, read_private(places, name));
+    if (auto document = parse_secret_toml(text, credentials_path(places))) add_values(*document, values);
+    else add_parts(text, values);
+  }
+  return values;
 }
 
 }  // namespace playfs::runtime

@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "runtime/places.h"
@@ -41,6 +42,10 @@ Status store_login(const Source& source, const Places& places, const Login& logi
 
 /// Removes the login at this service; false if there was none.
 Result<bool> forget_login(const Source& source, const Places& places);
+
+/// Every value in the file, whatever its name, and in what an interrupted change left; of a damaged file, whatever may
+/// be one in its lines. For taking them out of texts. Errors: as login_at().
+Result<std::vector<std::string>> kept_secrets(const Places& places);
 
 std::string credentials_path(const Places& places);
 

@@ -1,24 +1,22 @@
 #include "app/bug_report/collected.h"
 
-#include <pwd.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
-#include <deque>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <sstream>
+#include <utility>
 
 #include "app/bug_report/libraries.h"
-#include "app/commands/commands.h"
-#include "app/mount_record.h"
+#include "app/bug_report/shown_words.h"
+#include "app/bug_report/sources.h"
+#include "app/bug_report/without_keys.h"
 #include "app/mounted.h"
-#include "base/fd.h"
 #include "base/text.h"
 #include "runtime/credentials.h"
+#include "runtime/descriptors.h"
 #include "runtime/limited_child.h"
 #include "wire/json.h"
 
@@ -26,250 +24,266 @@ namespace playfs::app {
 
 namespace {
 
-namespace fs = std::filesystem;
+using std::chrono::seconds;
 
-constexpr std::chrono::seconds kChildsPatience{5};  ///< for each child
-constexpr std::size_t kLargestRead = 1 << 20;
-constexpr std::size_t kLastLines = 200;  ///< of a log
-constexpr char kRead = 'r';
+constexpr seconds kWholePatience{20};
+constexpr seconds kChildsPatience{5};
+constexpr seconds kDoctorsPatience{12};  ///< it has children of its own, which look at mounts
+constexpr wire::JsonLimits kAnswer{.document_size = 64 << 20, .depth = 70, .string_size = 8 << 20};
 
-/// What a child made of a file or a directory; fails if it cannot be read, or not in time.
-Result<std::string> in_time(const std::string& what, const std::function<Result<std::string>()>& act) {
-  runtime::LimitedChild child(
-      [&] {
-        auto found = act();
-        return found ? kRead + *found : found.error().message;
-      },
-      kChildsPatience);
-  const auto answer = child.answer();
-  if (!answer || answer->empty()) return fail(ErrorCode::timed_out, what + ": no answer in time");
-  if (answer->front() != kRead) return fail(ErrorCode::io, *answer);
-  return answer->substr(1);
+Json lines_of(std::string_view text) {
+  Json::Array lines;
+  std::istringstream list{std::string(text)};
+  for (std::string line; std::getline(list, line);) lines.emplace_back(std::move(line));
+  return lines;
 }
 
-Result<std::string> file_in_time(const std::string& path) {
-  return in_time(path, [&] { return read_file(path, kLargestRead); });
+/// `playfs_operations_total{operation="read"} 7`
+Json metrics_in(const std::string& text) {
+  Json::Array metrics;
+  std::istringstream list(text);
+  for (std::string line; std::getline(list, line);) {
+    if (line.starts_with('#')) continue;
+    const std::string name = line.substr(0, line.find_first_of(" {"));
+    JsonObject metric{{"metric", name}};
+    if (const auto quote = line.find('"'); quote != std::string::npos)
+      metric.append("operation", line.substr(quote + 1, line.find('"', quote + 1) - quote - 1));
+    auto value = wire::parse_json(line.substr(line.rfind(' ') + 1));
+    metric.append("value", value ? *value : Json());
+    metrics.emplace_back(std::move(metric));
+  }
+  return metrics;
 }
 
-/// The end of a file that may be long.
-Result<std::string> end_of(const std::string& path) {
-  return in_time(path, [&]() -> Result<std::string> {
-    std::ifstream file(path);
-    if (!file) return fail(error_from_errno(errno, "read " + path));
-    std::deque<std::string> lines;
-    for (std::string line; std::getline(file, line);) {
-      lines.push_back(std::move(line));
-      if (lines.size() > kLastLines) lines.pop_front();
+/// A line that is not JSON, such as one that is cut off, is kept as a text.
+Json entries_in(const std::string& text) {
+  Json::Array entries;
+  std::istringstream list(text);
+  for (std::string line; std::getline(list, line);) entries.push_back(wire::parse_json(line).value_or(Json(line)));
+  return entries;
+}
+
+/// Only of the kernel's own options: numbers that a user chose are not shown.
+Json kernel_options(const runtime::MountEntry& mount) {
+  Json::Array options;
+  std::istringstream list(mount.options + "," + mount.super_options);
+  for (std::string option; std::getline(list, option, ',');) {
+    const auto equals = option.find('=');
+    JsonObject fields{{"kernel_option", option.substr(0, equals)}};
+    if (equals != std::string::npos) {
+      const auto value = wire::parse_json(option.substr(equals + 1));
+      fields.append("value", value && value->integer() ? *value : Json(option.substr(equals + 1)));
     }
-    std::string text;
-    for (const std::string& line : lines) text += line + "\n";
-    return text;
-  });
+    options.emplace_back(std::move(fields));
+  }
+  return options;
+}
+
+const char* source_kind(std::string_view source) {
+  if (source.starts_with("local:")) return "embedded";
+  const std::string_view host = source.substr(std::min(source.find("://") + 3, source.size()));
+  for (const std::string_view here : {"localhost", "127.", "[::1]"})
+    if (host.starts_with(here)) return "local";
+  return "site";
+}
+
+/// "6.1.0-28": what follows may be a name that somebody gave his kernel.
+std::string numbers_of(std::string_view release) {
+  return std::string(trim(release.substr(0, release.find_first_not_of("0123456789.-")), ".-"));
 }
 
 class Collector {
  public:
-  Collector(CommandContext& context, Redaction& redaction) : context_(context), redaction_(redaction) {}
+  explicit Collector(const CommandContext& context) : context_(context) {}
 
-  JsonObject all() {
-    learn_what_to_hide();
-    JsonObject report{{"program", program()}, {"configuration", configuration()}, {"mounts", mounts()}};
-    report.append("doctor", doctors_findings());
-    report.append("logs", logs());
-    report.append("sizes", sizes());
-    return report;
+  Result<WithoutKeys> keys() {
+    PLAYFS_TRY(const Json kept, in_time([&]() -> Result<Json> {
+                 PLAYFS_TRY(const std::vector<std::string> secrets, runtime::kept_secrets(context_.places));
+                 return Json::Array(secrets.begin(), secrets.end());
+               }));
+    std::vector<std::string> values;
+    for (const Json& each : *kept.array()) values.push_back(*each.string());
+    return WithoutKeys(values);
+  }
+
+  CollectedReport all() {
+    JsonObject facts{{"program", program()}, {"configuration", configuration()}, {"logs", logs()}, {"sizes", sizes()}};
+    facts.append("doctor", doctors_findings());
+    facts.append("mounts", mounts());  // last, for these may take the time of all others
+    texts_.append("unread", std::move(unread_));
+    return {std::move(facts), std::move(texts_)};
   }
 
  private:
-  /// Before anything is read that may have it.
-  void learn_what_to_hide() {
-    const runtime::Places& places = context_.places;
-    if (auto kept = file_in_time(runtime::credentials_path(places))) learn_keys(*kept);
-    if (auto home = context_.io.variable("HOME")) redaction_.hide(Hidden::home, *home);
-    if (const passwd* user = getpwuid(geteuid()); user != nullptr && std::string_view(user->pw_name) != "root")
-      redaction_.hide(Hidden::user, user->pw_name);
-    utsname system{};
-    if (uname(&system) == 0 && std::string_view(system.nodename) != "localhost")
-      redaction_.hide(Hidden::host, system.nodename);
-    if (auto agent = context_.settings.text("agent")) redaction_.hide(Hidden::handle, *agent);
-    for (const std::string& place : {places.config, places.state, places.cache, places.data})
-      redaction_.show_below(place);
-    for (const char* place : {"/dev", "/proc", "/sys", "/usr", "/lib", "/etc/playfs", "/var/tmp"})
-      redaction_.show_below(place);
-    if (auto table = read_mount_table())
-      for (const runtime::MountEntry& mount : *table)
-        if (mount.type == kMountType) redaction_.mount_at(mount.mount_point);
+  /// What a child finds; fails if it does, or if it is not back in time.
+  Result<Json> in_time(const std::function<Result<Json>()>& act, seconds most = kChildsPatience) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return fail(ErrorCode::timed_out, "no time was left to look at it");
+    runtime::LimitedChild child(
+        [&] {
+          runtime::hold_standard_streams();
+          const auto found = act();
+          return wire::to_text(found ? JsonObject{{"found", *found}} : JsonObject{{"error", failure(found.error())}});
+        },
+        std::min<std::chrono::milliseconds>(left, most));
+    const auto answer = child.answer();
+    if (!answer) return fail(ErrorCode::timed_out, "no answer in time");
+    const auto document = wire::parse_json(*answer, kAnswer);
+    const JsonObject* fields = document ? document->object() : nullptr;
+    if (fields == nullptr) return fail(ErrorCode::internal, "no answer: the process that looked at it has ended");
+    if (const Json* error = fields->find("error")) return fail(error_in(*error->object()));
+    return *fields->find("found");
   }
 
-  /// Every value in the file, whatever its name: a damaged file has keys, too.
-  void learn_keys(const std::string& text) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-      const auto equals = line.find('=');
-      if (equals == std::string::npos) continue;
-      const bool is_handle = line.substr(0, equals).find("agent") != std::string::npos;
-      const bool is_email = line.substr(0, equals).find("email") != std::string::npos;
-      const auto begin = line.find_first_not_of(" \t\"'", equals + 1), end = line.find_last_not_of(" \t\r\"'");
-      if (begin == std::string::npos || end < begin) continue;
-      redaction_.hide(is_handle  ? Hidden::handle
-                      : is_email ? Hidden::email
-                                 : Hidden::key,
-                      std::string_view(line).substr(begin, end - begin + 1));
-    }
+  static JsonObject failure(const Error& error) {
+    JsonObject fields = error_fields(error);
+    fields.append("hint", error.hint);
+    return fields;
+  }
+  static std::string text_of(const JsonObject& fields, std::string_view name) {
+    const Json* value = fields.find(name);
+    return value != nullptr && value->string() != nullptr ? *value->string() : "";
+  }
+  static Error error_in(const JsonObject& fields) {
+    return {.code = code_named(text_of(fields, "code")),
+            .message = text_of(fields, "message"),
+            .hint = text_of(fields, "hint")};
+  }
+
+  Json unread(const std::string& what, const Error& why) {
+    unread_.emplace_back(what + ": " + why.message);
+    return JsonObject{{"unread", name_of(why.code)}};
+  }
+  Json found_or_unread(const std::string& what, const Result<Json>& found) {
+    return found ? *found : unread(what, found.error());
   }
 
   Json program() {
     utsname system{};
     uname(&system);
-    JsonObject fields{{"version", PLAYFS_VERSION}, {"commit", nullptr}, {"system", Json()}};
+    JsonObject fields{{"version", PLAYFS_VERSION}, {"commit", nullptr}};
     if (const std::string commit = build_commit(); !commit.empty()) fields.set("commit", commit);
-    if (auto release = file_in_time("/etc/os-release"))
-      if (const auto at = release->find("PRETTY_NAME=\""); at != std::string::npos)
-        fields.set("system", release->substr(at + 13, release->find('"', at + 13) - at - 13));
-    fields.append("kernel", std::string(system.sysname) + " " + system.release + " " + system.machine);
+    fields.append("system", found_or_unread("the system's release", in_time(system_release)));
+    fields.append("kernel", numbers_of(system.release));
+    fields.append("machine", std::string(system.machine));
     fields.append("as_root", geteuid() == 0);
     fields.append("dev_fuse", access("/dev/fuse", R_OK | W_OK) == 0);
-    fields.append("libraries", library_versions());
+    // In a child, since libraries read files of their own.
+    fields.append("libraries",
+                  found_or_unread("libraries", in_time([]() -> Result<Json> { return library_versions(); })));
     return fields;
   }
 
   Json configuration() {
-    JsonObject fields;
-    for (const std::string& path : {context_.places.system_config, context_.places.config + "/config.toml"})
-      if (access(path.c_str(), F_OK) == 0) fields.append(redaction_.text(path), lines_of(file_in_time(path)));
-    JsonObject variables;
+    Json::Array variables;
     for (const auto& [name, value] : context_.io.environment)
-      if (name.starts_with("PLAYFS_") || name.starts_with("XDG_"))
-        variables.append(name, redaction_.json(JsonObject{{variable_name(name), value}}).object()->begin()->value);
-    fields.append("environment", std::move(variables));
-    return fields;
-  }
-  /// PLAYFS_AGENT is what "agent" is elsewhere.
-  static std::string variable_name(const std::string& name) {
-    return to_lower(name.starts_with("PLAYFS_") ? std::string_view(name).substr(7) : std::string_view("path"));
-  }
-
-  Json mounts() {
-    auto table = read_mount_table();
-    if (!table) return unread(table.error());
-    Json::Array list;
-    for (const runtime::MountEntry& mount : *table) {
-      const bool is_own = runtime::has_option(mount.super_options, "user_id=" + std::to_string(geteuid()));
-      if (mount.type == kMountType && is_own) list.emplace_back(about(mount));
-    }
-    return list;
-  }
-
-  JsonObject about(const runtime::MountEntry& mount) {
-    JsonObject fields{{"mount_point", redaction_.text(mount.mount_point)},
-                      {"source", redaction_.text(mount.source)},
-                      {"kernel_options", redaction_.text(mount.options + " " + mount.super_options)}};
-    Json::Array options;
-    if (auto record = record_of(context_.places, mount))
-      for (const std::string& each : record->options) options.emplace_back(redaction_.text(each));
-    fields.append("options", std::move(options));
-    const std::string control = mount.mount_point + "/.playfs/";
-    for (const char* name : {"status.json", "limits.json", "metrics", "errors.ndjson"}) {
-      auto text = file_in_time(control + name);
-      fields.append(name, shown(text));
-      // Each of the others would take as long.
-      if (!text && text.error().code == ErrorCode::timed_out) break;
-    }
-    return fields;
-  }
-
-  /// doctor itself, with its output kept.
-  Json doctors_findings() {
-    std::ostringstream out;
-    runtime::Io io{context_.io.in,       out, out, context_.io.clock, context_.io.random, context_.io.environment,
-                   context_.io.directory};
-    Output output(io, true);
-    CommandContext inner{io, output, context_.places, context_.settings};
-    if (auto done = doctor(inner, {}); !done) return unread(done.error());
-    auto document = wire::parse_json(out.str());
-    if (!document) return unread(document.error());
-    return redaction_.json(*document);
+      if (name.starts_with("PLAYFS_") || name.starts_with("XDG_")) variables.emplace_back(name);
+    auto settings = in_time([&] { return settings_found(context_.io, context_.places); });
+    return JsonObject{{"settings", found_or_unread("settings", settings)}, {"environment", std::move(variables)}};
   }
 
   Json logs() {
-    JsonObject fields;
-    auto names = in_time(context_.places.state + "/log", [&]() -> Result<std::string> {
-      std::string found;
-      std::error_code problem;
-      for (fs::directory_iterator each(context_.places.state + "/log", problem), end; !problem && each != end;
-           each.increment(problem))
-        found += each->path().string() + "\n";
-      return found;
-    });
-    if (!names) return unread(names.error());
-    std::istringstream list(*names);
-    for (std::string path; std::getline(list, path);) fields.append(redaction_.text(path), lines_of(end_of(path)));
-    return fields;
-  }
-
-  /// Files and bytes of the cache, of each work tree's stage and queue, and of playgrounds.
-  Json sizes() {
-    JsonObject fields{{"cache", size_of(context_.places.cache)}, {"playgrounds", size_of(context_.places.data)}};
-    const std::string sites = context_.places.state + "/sites";
-    auto folders = in_time(sites, [&]() -> Result<std::string> {
-      std::string found;
-      std::error_code problem;
-      for (fs::recursive_directory_iterator each(sites, problem), end; !problem && each != end; each.increment(problem))
-        if (each.depth() == kFolderDepth) {
-          each.disable_recursion_pending();
-          std::error_code unknown;
-          if (each->is_directory(unknown)) found += each->path().string() + "\n";
-        }
-      return found;
-    });
-    if (!folders) return unread(folders.error());
-    JsonObject stages;
-    std::istringstream list(*folders);
-    for (std::string path; std::getline(list, path);) stages.set(redaction_.text(path), size_of(path));
-    fields.append("stages_and_queues", std::move(stages));
-    return fields;
-  }
-
-  Json size_of(const std::string& directory) {
-    auto sums = in_time(directory, [&]() -> Result<std::string> {
-      std::uint64_t files = 0, bytes = 0;
-      std::error_code problem, unknown;
-      for (fs::recursive_directory_iterator each(directory, problem), end; !problem && each != end;
-           each.increment(problem))
-        if (each->is_regular_file(unknown) && !each->is_symlink(unknown)) {
-          ++files;
-          if (const auto size = each->file_size(unknown); !unknown) bytes += size;
-        }
-      return wire::to_text(Json(JsonObject{{"files", files}, {"bytes", bytes}}));
-    });
-    if (!sums) return unread(sums.error());
-    return wire::parse_json(*sums).value_or(Json());
-  }
-
-  /// A control file: JSON, lines of JSON, or lines.
-  Json shown(const Result<std::string>& text) {
-    if (!text) return unread(text.error());
-    if (auto whole = wire::parse_json(*text)) return redaction_.json(*whole);
-    Json::Array array;
-    std::istringstream list(*text);
-    for (std::string line; std::getline(list, line);) {
-      auto parsed = line.starts_with('{') ? wire::parse_json(line) : Result<Json>(Json(line));
-      array.push_back(redaction_.json(parsed ? *parsed : Json(line)));
+    const auto found = in_time([&] { return ends_of_logs(context_.places); });
+    if (!found) return unread("logs", found.error());
+    Json::Array shown, texts;
+    for (const Json& each : *found->array()) {
+      const JsonObject& log = *each.object();
+      const std::string file = text_of(log, "file");
+      if (const Json* error = log.find("error")) {
+        shown.push_back(unread(file, error_in(*error->object())));
+      } else {
+        shown.emplace_back(JsonObject{{"bytes", *log.find("bytes")}});
+        texts.emplace_back(JsonObject{{"file", file}, {"lines", lines_of(text_of(log, "text"))}});
+      }
     }
-    return array;
+    texts_.append("logs", std::move(texts));
+    return shown;
   }
 
-  Json lines_of(const Result<std::string>& text) { return text ? redaction_.lines(*text) : unread(text.error()); }
-  Json unread(const Error& why) { return JsonObject{{"unread", redaction_.text(why.message)}}; }
+  Json sizes() {
+    const auto of = [&](const std::string& what, const std::string& directory) {
+      return found_or_unread(what, in_time([&] { return size_of(directory); }));
+    };
+    return JsonObject{
+        {"cache", of("cache", context_.places.cache)},
+        {"playgrounds", of("playgrounds", context_.places.data)},
+        {"stages_and_queues", found_or_unread("stages", in_time([&] { return sizes_of_stages(context_.places); }))}};
+  }
 
-  static constexpr int kFolderDepth = 2;  ///< sites/SITE/work/PROJECT
+  Json doctors_findings() {
+    const auto found = in_time([&] { return doctors_document(context_); }, kDoctorsPatience);
+    if (found) texts_.append("doctor", *found);
+    return found_or_unread("doctor", found);
+  }
 
-  CommandContext& context_;
-  Redaction& redaction_;
+  Json mounts() {
+    const auto table = read_mount_table();
+    if (!table) return unread("mounts", table.error());
+    Json::Array list, texts;
+    for (const runtime::MountEntry& mount : *table) {
+      if (mount.type != kMountType || !runtime::has_option(mount.super_options, "user_id=" + std::to_string(geteuid())))
+        continue;
+      JsonObject words{
+          {"mount", std::uint64_t{list.size() + 1}}, {"mount_point", mount.mount_point}, {"source", mount.source}};
+      JsonObject fields = words;
+      fields.append("source_kind", source_kind(mount.source));
+      fields.append("kernel_options", kernel_options(mount));
+      add_findings(mount, fields, words);
+      list.emplace_back(std::move(fields));
+      texts.emplace_back(std::move(words));
+    }
+    texts_.append("mounts", std::move(texts));
+    return list;
+  }
+
+  void add_findings(const runtime::MountEntry& mount, JsonObject& fields, JsonObject& words) {
+    const auto found = in_time([&] { return mount_found(context_.places, mount); });
+    if (!found) return fields.append("control_files", unread(mount.mount_point, found.error()));
+    const JsonObject& parts = *found->object();
+    if (const Json* error = parts.find("error"))
+      fields.append("control_files", unread(mount.mount_point, error_in(*error->object())));
+    for (const auto& [name, value] : parts) {
+      const std::string* text = value.string();
+      if (name == "options") fields.append(name, value);
+      if (name == "error" || name == "options") continue;
+      const std::string section = name.substr(0, name.find('.'));
+      if (text == nullptr) {
+        fields.append(section, unread(mount.mount_point + "/.playfs/" + name,
+                                      error_in(*value.object()->find("error")->object())));
+        continue;
+      }
+      Json shown = name == "metrics"         ? metrics_in(*text)
+                   : name == "errors.ndjson" ? entries_in(*text)
+                                             : wire::parse_json(*text).value_or(Json());
+      if (name == "status.json" || name == "errors.ndjson") words.append(section, shown);
+      fields.append(section, std::move(shown));
+    }
+  }
+
+  const CommandContext& context_;
+  const std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + kWholePatience;
+  JsonObject texts_;
+  Json::Array unread_;
 };
 
 }  // namespace
 
-JsonObject collect_report(CommandContext& context, Redaction& redaction) { return Collector(context, redaction).all(); }
+Result<CollectedReport> collect_report(const CommandContext& context, bool with_texts) {
+  Collector collector(context);
+  std::optional<WithoutKeys> keys;
+  if (with_texts) {
+    auto read = collector.keys();
+    if (!read) {
+      Error why = read.error().while_doing("--logs is refused, for the keys to take out cannot be read");
+      if (why.hint.empty()) why.hint = "playfs bugreport";
+      return fail(std::move(why));
+    }
+    keys = *std::move(read);
+  }
+  CollectedReport report = collector.all();
+  report.facts = *ShownWords().of(report.facts).object();
+  report.texts = keys ? *keys->json(report.texts).object() : JsonObject();
+  return report;
+}
 
 }  // namespace playfs::app

@@ -1,16 +1,23 @@
-// What a bug report contains: of the program, of this user's mounts and of what is kept on this machine, redacted.
+// What a bug report contains: of the program, of this user's mounts and of what is kept on this machine.
 //
-// Needs no service. What may be in a mount that hangs is read by children with a time limit; what cannot be read is
-// said in its place. For one thread; blocking.
+// Needs no service, and no settings that can be read. Everything that may block is done by children, one after another,
+// with a common time limit; what cannot be read is said in its place. For one thread; blocking.
 #pragma once
 
-#include "app/bug_report/redaction.h"
+#include <string>
+#include <vector>
+
 #include "app/command_context.h"
 #include "model/json.h"
 
 namespace playfs::app {
 
-/// One member for each section.
-JsonObject collect_report(CommandContext& context, Redaction& redaction);
+struct CollectedReport {
+  JsonObject facts;  ///< one member for each section, as ShownWords allows it
+  JsonObject texts;  ///< logs and messages as they are, but for keys; empty unless asked for
+};
+
+/// `with_texts` fails if the keys that would have to be taken out cannot be read.
+Result<CollectedReport> collect_report(const CommandContext& context, bool with_texts);
 
 }  // namespace playfs::app

@@ -2,9 +2,19 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <string>
+
 namespace playfs::app {
 
 namespace {
+
+/// "libpsl/0.21.2 (+libidn2/2.3.3)": without what is in parentheses.
+std::string without_remarks(std::string text) {
+  for (auto begin = text.find(" ("); begin != std::string::npos; begin = text.find(" ("))
+    text.erase(begin, std::min(text.find(')', begin), text.size() - 1) + 1 - begin);
+  return text;
+}
 
 /// Calls the function of a library that says its version; what is linked in statically counts, too.
 Json version_by(const char* library, const char* function) {
@@ -13,7 +23,7 @@ Json version_by(const char* library, const char* function) {
     void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);  // stays: the process ends soon
     if (handle != nullptr) found = dlsym(handle, function);
   }
-  return found == nullptr ? Json() : Json(reinterpret_cast<const char* (*)()>(found)());
+  return found == nullptr ? Json() : Json(without_remarks(reinterpret_cast<const char* (*)()>(found)()));
 }
 
 }  // namespace

@@ -1,68 +1,106 @@
-// playfs bugreport: what its maintainers need to find a bug, without secrets. Sends nothing.
+// playfs bugreport: what its maintainers need to find a bug. By default without a text that is not playfs's own. Sends
+// nothing.
 #include <fcntl.h>
+#include <unistd.h>
 
-#include <cctype>
 #include <cerrno>
+#include <filesystem>
+#include <utility>
 
 #include "app/bug_report/collected.h"
 #include "app/commands/commands.h"
 #include "base/fd.h"
 #include "base/shell.h"
+#include "runtime/probe.h"
 #include "wire/json.h"
 
 namespace playfs::app {
 
 namespace {
 
-/// "KEY (3), PATH (1)": as they are called in the report, and how many.
-std::string words_for(const JsonObject& removed) {
-  std::string words;
-  for (const auto& [kind, count] : removed) {
-    std::string stand_in = kind;
-    for (char& c : stand_in) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    words += (words.empty() ? "" : ", ") + stand_in + " (" + std::to_string(count.integer().value_or(0)) + ")";
-  }
-  return words.empty() ? "nothing" : words;
-}
+constexpr const char* kWithoutTexts =
+    "Names, paths, addresses and messages are replaced: TEXT-1 is the same text wherever it occurs. Nothing was sent.";
+constexpr const char* kWithTexts =
+    "The section texts has logs and messages as they are. They name projects, files, people and sites, and may have "
+    "secrets: only the keys that playfs keeps are taken out. Read it before you give it to anybody. Nothing was sent.";
 
-/// Sections with headings; lists of texts as lines, everything else as JSON.
+/// A file that did not exist, and does not remain unless it is complete.
+class ReportFile {
+ public:
+  /// Never overwrites, and never follows a link that somebody has put there.
+  static Result<ReportFile> create(const std::string& path) {
+    const std::string parent = std::filesystem::path(path).parent_path().string();
+    if (runtime::look_at(parent).state == runtime::Probe::State::silent) return runtime::silence_of(parent);
+    UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file && errno == EEXIST)
+      return fail(ErrorCode::already_exists, path + " exists already", "playfs bugreport -o OTHER");
+    if (!file) return fail(error_from_errno(errno, "create " + path));
+    return ReportFile(path, std::move(file));
+  }
+  ReportFile(ReportFile&& other) noexcept : path_(std::exchange(other.path_, "")), file_(std::move(other.file_)) {}
+  ReportFile& operator=(ReportFile&&) = delete;
+  ~ReportFile() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+
+  Status write(std::string_view text) {
+    if (auto written = write_all(file_.get(), text); !written) return fail(written.error().while_doing(path_));
+    if (fsync(file_.get()) != 0) return fail(error_from_errno(errno, "write " + path_));
+    path_.clear();
+    return {};
+  }
+
+ private:
+  ReportFile(std::string path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;  ///< empty: it remains
+  UniqueFd file_;
+};
+
 std::string as_text(const JsonObject& report) {
   std::string text;
-  for (const auto& [name, section] : report) text += "== " + name + "\n" + wire::to_pretty_text(section) + "\n";
+  for (const auto& [name, section] : report)
+    text +=
+        section.string() != nullptr ? *section.string() + "\n" : "\n== " + name + "\n" + wire::to_pretty_text(section);
   return text;
-}
-
-/// Never overwrites, and never follows a link that somebody has put there.
-Status write_new_file(const std::string& path, std::string_view text) {
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file && errno == EEXIST)
-    return fail(ErrorCode::already_exists, path + " exists already", "playfs bugreport -o OTHER");
-  if (!file) return fail(error_from_errno(errno, "create " + path));
-  return write_all(file.get(), text);
 }
 
 }  // namespace
 
 Result<ExitCode> bugreport(CommandContext& context, const BugreportArguments& arguments) {
-  Redaction redaction(arguments.paths);
-  JsonObject report = collect_report(context, redaction);
-  JsonObject removed = redaction.removed();
-  const std::string words = "Taken out, with stand-ins in its place: " + words_for(removed);
-  report.append("removed", std::move(removed));
-  if (!arguments.file.empty()) {
-    const std::string path = context.io.absolute(arguments.file);
-    PLAYFS_CHECK(write_new_file(
-        path, context.out.json() ? wire::to_pretty_text(Json(std::move(report))) : words + "\n" + as_text(report)));
-    context.out.line(path);
-    context.out.document(JsonObject{{"file", path}});
-  } else if (context.out.json()) {
-    context.out.document(std::move(report));
-  } else {
-    context.out.line(as_text(report));
+  if (arguments.file && arguments.file->empty())
+    return fail(ErrorCode::invalid_argument, "-o needs the name of a file", "playfs bugreport -o report.txt");
+  const std::string path = arguments.file ? context.io.absolute(*arguments.file) : "";
+  // The working directory may be in a mount that hangs, and libraries open files in it.
+  if (chdir("/") != 0) return fail(error_from_errno(errno, "chdir /"));
+  std::optional<ReportFile> file;
+  if (!path.empty()) {
+    PLAYFS_TRY(ReportFile created, ReportFile::create(path));
+    file.emplace(std::move(created));
   }
-  context.out.note(words + ".");
-  context.out.note("Nothing was sent. Read it before you give it to anybody: " +
-                   (arguments.file.empty() ? "playfs bugreport | less" : "less " + safe(shell_word(arguments.file))));
+  const char* about = arguments.logs ? kWithTexts : kWithoutTexts;
+  PLAYFS_TRY(CollectedReport collected, collect_report(context, arguments.logs));
+  JsonObject report{{"about", about}};
+  for (auto& [name, section] : collected.facts) report.append(name, section);
+  if (arguments.logs) report.append("texts", std::move(collected.texts));
+
+  std::string next = std::string("playfs bugreport ") + (arguments.logs ? "--logs " : "") + "| less";
+  if (file) {
+    PLAYFS_CHECK(file->write(context.out.json() ? wire::to_pretty_text(Json(std::move(report))) : as_text(report)));
+    context.out.line(safe(path));
+    context.out.document(JsonObject{{"file", path}});
+    next = "less " + safe(shell_word(path));
+  } else {
+    if (!context.out.json()) context.out.line(as_text(report));
+    context.out.document(std::move(report));
+  }
+  context.io.out.flush();
+  if (!context.io.out) {
+    context.out.note("playfs: the report could not be written to standard output: disk full, or a closed pipe");
+    context.out.note("Try: playfs bugreport -o FILE");
+    return ExitCode::failed;
+  }
+  context.out.note(std::string(about) + "\nTo read it: " + next);
   return ExitCode::done;
 }
 

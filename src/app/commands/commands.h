@@ -300,8 +300,8 @@ struct DoctorArguments {
 Result<ExitCode> doctor(CommandContext& context, const DoctorArguments& arguments);
 
 struct BugreportArguments {
-  std::string file;    ///< empty: stdout
-  bool paths = false;  ///< shows those of files in projects
+  std::optional<std::string> file;  ///< nullopt: stdout
+  bool logs = false;                ///< adds texts as they are
 };
 Result<ExitCode> bugreport(CommandContext& context, const BugreportArguments& arguments);
 
