@@ -85,9 +85,12 @@ is_debian12() { [[ $(. /etc/os-release && printf '%s' "$ID${VERSION_ID-}") == de
 
 # use_clang: later configurations compile and link with clang, through ccache if it is installed.
 use_clang() {
-  local launcher=
+  local launcher='' version
   command -v ccache >/dev/null && launcher='ccache '
-  export CC="${launcher}clang" CXX="${launcher}clang++" CC_LD=lld CXX_LD=lld
+  # By the name with its version, which is part of ccache's key.
+  version=$(clang -dumpversion)
+  version=${version%%.*}
+  export CC="${launcher}clang-$version" CXX="${launcher}clang++-$version" CC_LD=lld CXX_LD=lld
 }
 
 # set_up_sanitizers: a report ends the program, and has function names. Instrumented tests do fewer rounds, which
