@@ -49,6 +49,7 @@ void Output::progress_line(std::string_view text) {
 }
 
 void Output::note(std::string_view text) {
+  remove_progress();  // before what was printed comes out behind it
   io_.out.flush();
   remark(text);
 }
