@@ -45,13 +45,7 @@ std::string words_for_publication(const vfs::WorkStatus& status) {
 
 std::string words_for_publication(const publish::Progress& progress) {
   vfs::WorkStatus status;
-  status.phase = progress.phase;
-  status.chunks_done = progress.so_far.chunks_done;
-  status.chunks_total = progress.so_far.chunks_total;
-  status.retry_after_s = progress.so_far.retry_after_s;
-  status.seconds_left = progress.seconds_left.value_or(0);
-  status.bytes_done = progress.bytes_done;
-  status.bytes_total = progress.bytes_total;
+  status.set(progress);
   return words_for_publication(status);
 }
 

@@ -103,6 +103,17 @@ struct WorkStatus {
   std::uint64_t bytes_done = 0;    ///< of chunk text, during upload
   std::uint64_t bytes_total = 0;
   std::uint32_t queued = 0;  ///< commits waiting behind the running one
+
+  /// The fields from `phase` to `bytes_total`.
+  void set(const publish::Progress& progress) {
+    phase = progress.phase;
+    chunks_done = progress.so_far.chunks_done;
+    chunks_total = progress.so_far.chunks_total;
+    retry_after_s = progress.so_far.retry_after_s;
+    seconds_left = progress.seconds_left.value_or(0);
+    bytes_done = progress.bytes_done;
+    bytes_total = progress.bytes_total;
+  }
 };
 
 struct DiscardRequest {

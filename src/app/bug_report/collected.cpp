@@ -13,6 +13,7 @@
 #include "app/bug_report/shown_words.h"
 #include "app/bug_report/sources.h"
 #include "app/bug_report/without_keys.h"
+#include "app/json_fields.h"
 #include "app/mounted.h"
 #include "base/text.h"
 #include "runtime/credentials.h"
@@ -63,7 +64,7 @@ Json entries_in(const std::string& text) {
   return entries;
 }
 
-/// Only of the kernel's own options: numbers that a user chose are not shown.
+/// What the kernel knows of the mount's options. Numbers are kept as such, so that they are shown.
 Json kernel_options(const runtime::MountEntry& mount) {
   Json::Array options;
   std::istringstream list(mount.options + "," + mount.super_options);
@@ -87,7 +88,7 @@ const char* source_kind(std::string_view source) {
   return "site";
 }
 
-/// "6.1.0-28": what follows may be a name that somebody gave his kernel.
+/// "6.1.0-28": what follows may be a name that its owner gave the kernel.
 std::string numbers_of(std::string_view release) {
   return std::string(trim(release.substr(0, release.find_first_not_of("0123456789.-")), ".-"));
 }
@@ -139,10 +140,6 @@ class Collector {
     JsonObject fields = error_fields(error);
     fields.append("hint", error.hint);
     return fields;
-  }
-  static std::string text_of(const JsonObject& fields, std::string_view name) {
-    const Json* value = fields.find(name);
-    return value != nullptr && value->string() != nullptr ? *value->string() : "";
   }
   static Error error_in(const JsonObject& fields) {
     return {.code = code_named(text_of(fields, "code")),

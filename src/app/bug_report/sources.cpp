@@ -34,7 +34,7 @@ struct End {
   std::string text;         ///< from the beginning of a line
 };
 
-/// A FIFO does not block it, a file of many gigabytes takes no more than others.
+/// Does not block on a FIFO, and reads no more than `most` bytes of a huge file.
 Result<End> end_of(int directory, const std::string& name, std::size_t most, uid_t owner) {
   UniqueFd file(openat(directory, name.c_str(), kOpenToRead));
   if (!file) return fail(error_from_errno(errno, "read " + name));
@@ -174,7 +174,7 @@ Result<Json> mount_found(const runtime::Places& places, const runtime::MountEntr
     found.append("error", error_fields(directory.error()));
     return found;
   }
-  // Whose a mount's files are is an option of the mount.
+  // Who owns a mount's files is one of its options.
   struct stat info {};
   if (fstat(directory->get(), &info) != 0) return fail(error_from_errno(errno, "stat " + mount.mount_point));
   for (const char* name : {"status.json", "limits.json", "metrics", "errors.ndjson"}) {

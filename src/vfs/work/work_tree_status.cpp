@@ -56,14 +56,7 @@ Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
   status.conflicts = static_cast<std::uint32_t>(conflicts.size());
   if (publish::Publisher* publishing = publisher()) {
-    publish::Progress progress = publishing->progress();
-    status.phase = progress.phase;
-    status.chunks_done = progress.so_far.chunks_done;
-    status.chunks_total = progress.so_far.chunks_total;
-    status.retry_after_s = progress.so_far.retry_after_s;
-    status.seconds_left = progress.seconds_left.value_or(0);
-    status.bytes_done = progress.bytes_done;
-    status.bytes_total = progress.bytes_total;
+    status.set(publishing->progress());
     PLAYFS_ATTEMPT(auto queue, publishing->queue());
     status.queued = static_cast<std::uint32_t>(queue.empty() ? 0 : queue.size() - 1);
   }
