@@ -82,14 +82,16 @@ class LocalOnly(revisions.Revisions):
 
         def slow(method, path, headers, body, ask):
             if method == 'POST' and path.endswith('/revisions'):
+                is_sent.set()
                 goes_on.wait(fixture.COMMAND_LIMIT)
 
-        goes_on = threading.Event()
+        is_sent, goes_on = threading.Event(), threading.Event()
         self.addCleanup(goes_on.set)
         self.proxy.raw = slow
         commit = subprocess.Popen([self.playfs_path, 'commit', '-m', 'Merge', self.tree], env=self.environment('ann'),
                                   stdout=subprocess.DEVNULL)
-        self.eventually(lambda: self.status()['publication']['queue'], 'it is frozen')
+        # A commit that is merely queued would freeze what follows, or the file between its truncation and its write.
+        self.assertTrue(is_sent.wait(fixture.COMMAND_LIMIT), 'it is frozen')
         (self.tree / 'x').write_text('x\n' + lines + 'more\n')
         goes_on.set()
         self.assertEqual(commit.wait(fixture.COMMAND_LIMIT), 0)

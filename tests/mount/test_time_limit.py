@@ -113,6 +113,7 @@ class TimeLimit(fixture.Fixture):
     def test_each_of_two_commits_tells_what_became_of_its_own(self):
         mount = self.begin('default_request_timeout')
         work = mount.directory / 'projects' / self.project / 'work'
+        publication = lambda: json.loads((work.parent / 'status.json').read_text())['publication']
         self.assertEqual((work / 'far').read_text(), 'far away\n')
         self.proxy.set_hanging('/revisions')
         commits = []
@@ -123,8 +124,9 @@ class TimeLimit(fixture.Fixture):
                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE))
             self.addCleanup(commits[-1].wait)
             self.addCleanup(commits[-1].kill)
-            under_way = lambda: len(json.loads((work.parent / 'status.json').read_text())['publication']['queue']) == n + 1
-            self.eventually(under_way, f'{message} is under way')
+            self.eventually(lambda: len(publication()['queue']) == n + 1, f'{message} is under way')
+            # Else the first takes the second's file too.
+            self.eventually(lambda: publication()['phase'] not in ('idle', 'freezing'), 'the first is frozen')
         time.sleep(LIMIT)  # both commands' calls have returned `pending` by now
         self.proxy.set_hanging(None)
         for commit, message in zip(commits, ('First', 'Second')):
