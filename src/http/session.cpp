@@ -201,7 +201,8 @@ void Server::Core::Session::read_body() {
 void Server::Core::Session::after_body(error_code error) {
   if (error == bh::error::body_limit)
     return refuse(413, "record_too_large", "the body is larger than any record; split content into chunks");
-  if (error == bh::error::buffer_overflow)
+  // Newer Boosts count trailers as part of the header.
+  if (error == bh::error::buffer_overflow || error == bh::error::header_limit)
     return refuse(431, "header_too_large", "a chunk's extensions or the trailers are too large");
   if (error == beast::error::timeout) return refuse(408, "timeout", "the request's body did not arrive in time");
   if (error) return after_bad_bytes(error);
