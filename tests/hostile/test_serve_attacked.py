@@ -131,7 +131,7 @@ class Attacked(ServeTest):
                     self.hang_up()
                 begin = time.monotonic()
                 status = self.ask(*request)
-                if status is None:  # a connection may be closed to make room: clients retry
+                if status is None:  # a connection may be closed to make room, even in an answer: clients retry
                     self.refused += 1
                     status = self.ask(*request)
                 if status != 200:
@@ -140,7 +140,7 @@ class Attacked(ServeTest):
         return took, troubles
 
     def ask(self, *request):
-        """The status; None if the connection was closed without one."""
+        """The status; None if the connection was closed before the whole answer came."""
         if not self.honest:
             self.honest = http.client.HTTPConnection(self.server.address, timeout=LIMIT, source_address=(HONEST, 0))
         try:
@@ -148,7 +148,7 @@ class Attacked(ServeTest):
             answer = self.honest.getresponse()
             answer.read()
             return answer.status
-        except (ConnectionError, http.client.RemoteDisconnected):
+        except (ConnectionError, http.client.RemoteDisconnected, http.client.IncompleteRead):
             self.hang_up()
             return None
 
