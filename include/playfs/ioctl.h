@@ -123,6 +123,7 @@ struct playfs_status {
 
 /* playfs_discard.flags */
 #define PLAYFS_DISCARD_DRY_RUN 1u /* change nothing: report success and the number of paths it would drop */
+#define PLAYFS_DISCARD_LIST 2u    /* `path` has several paths, each ended by a NUL, the last by two */
 
 /* Drops the staged changes at and below `path`: a file, a link, a directory, or a deletion. What was staged is kept in
  * a checkpoint first. A failing call changes nothing: EBUSY some of them are being published; ENOENT nothing exists or
@@ -133,7 +134,8 @@ struct playfs_discard {
   __u32 flags;
   __u32 discarded; /* out: paths */
   /* in: relative to the root of work/, whichever file the call is made on: "src/main.c", without ".", ".." or a leading
-   * or trailing slash. "." is the root: everything staged. Empty: the file or directory that the call is made on. */
+   * or trailing slash. "." is the root: everything staged. Empty: the file or directory that the call is made on. Of a
+   * list all paths are dropped at once, or none is. out: those of the list at or below which something was. */
   char path[PLAYFS_PATH_MAX];
   struct playfs_error error;
   /* out: the checkpoint that has what was dropped; 0: nothing was. in: 0, or one that an earlier call returned: if it

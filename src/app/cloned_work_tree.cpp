@@ -266,10 +266,15 @@ Result<publish::Cancelled> ClonedWorkTree::cancel() {
   return change<publish::Cancelled>([&](auto done) { tree_->cancel(std::move(done)); });
 }
 
-Result<vfs::DiscardResult> ClonedWorkTree::discard(const std::string& path, bool dry_run, std::uint64_t kept_in) {
-  const vfs::DiscardRequest request{path, dry_run, kept_in};
-  auto start = [&](auto done) { tree_->discard(request, std::move(done)); };
-  return dry_run ? await<vfs::DiscardResult>(start) : change<vfs::DiscardResult>(start);
+Result<DroppedChanges> ClonedWorkTree::discard(const std::vector<std::string>& paths, bool dry_run) {
+  DroppedChanges dropped;
+  if (paths.empty()) return dropped;
+  auto start = [&](auto done) { tree_->discard({paths, dry_run}, std::move(done)); };
+  PLAYFS_TRY(const vfs::DiscardResult result,
+             dry_run ? await<vfs::DiscardResult>(start) : change<vfs::DiscardResult>(start));
+  dropped.paths = result.paths;
+  dropped.kept.add(result.checkpoint, result.at);
+  return dropped;
 }
 
 Result<vfs::CheckpointResult> ClonedWorkTree::checkpoint(const std::string& message) {

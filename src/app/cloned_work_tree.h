@@ -54,8 +54,7 @@ class ClonedWorkTree final : public WorkTreeAccess {
   [[nodiscard]] Result<vfs::UpdateResult> update() override;
   [[nodiscard]] Result<vfs::UpdateResult> merge(const std::string& revision) override;
   [[nodiscard]] Result<publish::Cancelled> cancel() override;
-  [[nodiscard]] Result<vfs::DiscardResult> discard(const std::string& path, bool dry_run,
-                                                   std::uint64_t kept_in = 0) override;
+  [[nodiscard]] Result<DroppedChanges> discard(const std::vector<std::string>& paths, bool dry_run) override;
   [[nodiscard]] Result<vfs::CheckpointResult> checkpoint(const std::string& message) override;
   [[nodiscard]] Status drop_checkpoint(std::uint64_t id) override;
   [[nodiscard]] Result<vfs::RestoreResult> restore(const vfs::RestoreRequest& request) override;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,14 +12,21 @@ class KeptChanges {
  public:
   struct Kept {
     std::uint64_t checkpoint = 0;
-    std::string paths;  ///< words of a command line, each after a space
+    std::vector<std::string> paths;  ///< in the work tree
+
+    /// The rest of a command line that names them. `word`: how it names one.
+    [[nodiscard]] std::string words(const std::function<std::string(const std::string&)>& word) const {
+      std::string all;
+      for (const std::string& path : paths) all += " " + word(path);
+      return all;
+    }
   };
 
-  /// `path`: as such a word. `checkpoint`: 0, if nothing was dropped there.
-  void add(std::uint64_t checkpoint, const std::string& path) {
-    if (checkpoint == 0) return;
+  /// `checkpoint`: 0, or no paths, if nothing was dropped there.
+  void add(std::uint64_t checkpoint, const std::vector<std::string>& paths) {
+    if (checkpoint == 0 || paths.empty()) return;
     if (latest() != checkpoint) all_.push_back({checkpoint, {}});
-    all_.back().paths += " " + path;
+    all_.back().paths.insert(all_.back().paths.end(), paths.begin(), paths.end());
   }
   /// 0: none.
   [[nodiscard]] std::uint64_t latest() const { return all_.empty() ? 0 : all_.back().checkpoint; }
@@ -26,6 +34,11 @@ class KeptChanges {
 
  private:
   std::vector<Kept> all_;
+};
+
+struct DroppedChanges {
+  std::uint64_t paths = 0;  ///< how many
+  KeptChanges kept = {};
 };
 
 }  // namespace playfs::app

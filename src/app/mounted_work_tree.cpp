@@ -94,6 +94,36 @@ bool is_out_of_time(const Status& called) {
 
 constexpr std::size_t kLargestText = 16 << 20;
 
+std::string named(const std::string& path) { return path.empty() ? "." : path; }
+
+std::string list_of(const std::vector<std::string>& paths) {
+  std::string list;
+  for (const std::string& path : paths) list += named(path) + '\0';
+  return list;
+}
+
+/// As many of the paths from `at` on as have room in one request: at least one.
+std::vector<std::string> beginning_of(const std::vector<std::string>& paths, std::size_t at) {
+  std::vector<std::string> some{paths[at]};
+  for (std::size_t room = PLAYFS_PATH_MAX, used = paths[at].size() + 2; ++at < paths.size();) {
+    used += named(paths[at]).size() + 1;
+    if (used >= room) break;
+    some.push_back(paths[at]);
+  }
+  return some;
+}
+
+template <std::size_t Size>
+std::vector<std::string> paths_in(const char (&list)[Size]) {
+  std::vector<std::string> paths;
+  for (std::size_t at = 0; at < Size && list[at] != '\0';) {
+    std::string path(list + at, strnlen(list + at, Size - at));
+    at += path.size() + 1;
+    paths.push_back(path == "." ? "" : std::move(path));
+  }
+  return paths;
+}
+
 }  // namespace
 
 // The control files.
@@ -276,17 +306,50 @@ Result<publish::Cancelled> MountedWorkTree::cancel() {
   return publish::Cancelled{request.cancelled, request.too_late != 0};
 }
 
-Result<vfs::DiscardResult> MountedWorkTree::discard(const std::string& path, bool dry_run, std::uint64_t kept_in) {
+Result<vfs::DiscardResult> MountedWorkTree::discard_at_once(const std::vector<std::string>& paths, bool dry_run,
+                                                            std::uint64_t kept_in) const {
   auto request = prepared<playfs_discard>();
-  const std::string named = path.empty() ? "." : path;
-  if (named.size() >= sizeof request.path)
+  const bool is_list = paths.size() > 1;
+  const std::string text = is_list ? list_of(paths) : named(paths.front());
+  if (text.size() >= sizeof request.path)
     return fail(ErrorCode::name_too_long,
                 "the path is longer than " + std::to_string(sizeof request.path - 1) + " bytes");
-  std::memcpy(request.path, named.data(), named.size());
-  request.flags = dry_run ? PLAYFS_DISCARD_DRY_RUN : 0;
+  std::memcpy(request.path, text.data(), text.size());
+  request.flags = (dry_run ? PLAYFS_DISCARD_DRY_RUN : 0) | (is_list ? PLAYFS_DISCARD_LIST : 0);
   request.checkpoint = kept_in;
-  PLAYFS_CHECK(call(PLAYFS_IOC_DISCARD, request, "discard " + named));
-  return vfs::DiscardResult{request.discarded, dry_run ? 0 : request.checkpoint};
+  PLAYFS_CHECK(call(PLAYFS_IOC_DISCARD, request, is_list ? "discard" : "discard " + text));
+  vfs::DiscardResult result{request.discarded, dry_run ? 0 : request.checkpoint};
+  if (is_list) result.at = paths_in(request.path);
+  // Where nothing was staged there is nothing to restore either.
+  else if (result.paths > 0 || paths.front().empty()) result.at = paths;
+  return result;
+}
+
+Result<DroppedChanges> MountedWorkTree::discard(const std::vector<std::string>& paths, bool dry_run) {
+  DroppedChanges all;
+  std::string done;
+  for (std::size_t at = 0; at < paths.size();) {
+    const std::vector<std::string> some = takes_lists_ ? beginning_of(paths, at) : std::vector{paths[at]};
+    auto dropped = discard_at_once(some, dry_run, all.kept.latest());
+    const bool is_gone = !dropped && dropped.error().code == ErrorCode::not_found && !done.empty();
+    if (!dropped && some.size() > 1 && (dry_run || is_gone)) {
+      // One by one: to say which of them it is, or since a mount of an earlier version takes no list.
+      takes_lists_ = false;
+      continue;
+    }
+    at += some.size();
+    // A path below one that was named earlier is as published already, and may no longer exist.
+    if (is_gone && !dry_run) continue;
+    if (!dropped) {
+      Error error = dropped.error();
+      if (!done.empty() && !dry_run) error.message += "; already discarded:" + done;
+      return fail(std::move(error));
+    }
+    all.paths += dropped->paths;
+    all.kept.add(dropped->checkpoint, dropped->at);
+    for (const std::string& path : some) done += " " + named(path);
+  }
+  return all;
 }
 
 Result<vfs::CheckpointResult> MountedWorkTree::checkpoint(const std::string& message) {
@@ -306,8 +369,7 @@ Status MountedWorkTree::drop_checkpoint(std::uint64_t id) {
 Result<vfs::RestoreResult> MountedWorkTree::restore(const vfs::RestoreRequest& wanted) {
   auto request = prepared<playfs_restore>();
   request.id = wanted.id;
-  std::string paths;
-  for (const std::string& path : wanted.paths) paths += (path.empty() ? "." : path) + '\0';
+  const std::string paths = list_of(wanted.paths);
   if (paths.size() >= sizeof request.paths)
     return fail(ErrorCode::invalid_argument, "too many paths for one restore", "name the directories that they are in");
   std::memcpy(request.paths, paths.data(), paths.size());

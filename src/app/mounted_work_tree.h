@@ -29,8 +29,7 @@ class MountedWorkTree final : public WorkTreeAccess {
   [[nodiscard]] Result<vfs::UpdateResult> update() override;
   [[nodiscard]] Result<vfs::UpdateResult> merge(const std::string& revision) override;
   [[nodiscard]] Result<publish::Cancelled> cancel() override;
-  [[nodiscard]] Result<vfs::DiscardResult> discard(const std::string& path, bool dry_run,
-                                                   std::uint64_t kept_in = 0) override;
+  [[nodiscard]] Result<DroppedChanges> discard(const std::vector<std::string>& paths, bool dry_run) override;
   [[nodiscard]] Result<vfs::CheckpointResult> checkpoint(const std::string& message) override;
   [[nodiscard]] Status drop_checkpoint(std::uint64_t id) override;
   [[nodiscard]] Result<vfs::RestoreResult> restore(const vfs::RestoreRequest& request) override;
@@ -46,8 +45,13 @@ class MountedWorkTree final : public WorkTreeAccess {
   /// earlier, and keeps what it has fetched so far.
   template <class T>
   [[nodiscard]] Status call_until_it_ends(unsigned long request, T& argument, const std::string& what) const;
+  /// By one request. Its answer has all fields. REQUIRES: several paths have room in it.
+  [[nodiscard]] Result<vfs::DiscardResult> discard_at_once(const std::vector<std::string>& paths, bool dry_run,
+                                                           std::uint64_t kept_in) const;
   [[nodiscard]] Status commit(playfs_commit& request) const;
   [[nodiscard]] Status wait_for_outcome(playfs_commit& request, const std::function<bool()>& interrupted) const;
+
+  bool takes_lists_ = true;  ///< of paths to discard
 };
 
 }  // namespace playfs::app

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/history.h"
+#include "app/kept_changes.h"
 #include "app/mounted.h"
 #include "app/readable_tree.h"
 #include "app/transfer_progress.h"
@@ -64,11 +65,11 @@ class WorkTreeAccess {
   [[nodiscard]] virtual Result<vfs::UpdateResult> merge(const std::string& revision) = 0;
   /// Cancels what is being published, and returns it to the stage.
   [[nodiscard]] virtual Result<publish::Cancelled> cancel() = 0;
-  /// Drops what is staged at and below `path`, relative to the work tree's root ("" for the root itself); it need not
-  /// exist any more. What is staged is kept in a checkpoint first, unless `kept_in` has it. `dry_run`: changes nothing,
-  /// returns the same number of paths.
-  [[nodiscard]] virtual Result<vfs::DiscardResult> discard(const std::string& path, bool dry_run,
-                                                           std::uint64_t kept_in = 0) = 0;
+  /// Drops what is staged at and below these paths, relative to the work tree's root ("" for the root itself); they
+  /// need not exist any more. What is staged is kept in a checkpoint first. `dry_run`: changes nothing, returns the
+  /// same number of paths. Of many paths some may be dropped when it fails, which the error says; not after a dry run,
+  /// unless others write meanwhile.
+  [[nodiscard]] virtual Result<DroppedChanges> discard(const std::vector<std::string>& paths, bool dry_run) = 0;
   /// Keeps what is staged.
   [[nodiscard]] virtual Result<vfs::CheckpointResult> checkpoint(const std::string& message) = 0;
   [[nodiscard]] virtual Status drop_checkpoint(std::uint64_t id) = 0;

@@ -1,5 +1,6 @@
 #include "fuse/ioctl.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -108,6 +109,7 @@ void refuse(Request& request, Struct answer, const char* why) {
 
 constexpr const char* kNoText = "a text is not terminated, or not UTF-8";
 constexpr const char* kNoFlag = "unknown flag";
+constexpr const char* kNoPath = "not a path relative to the root of a work tree";
 
 void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_commit>(input);
@@ -173,25 +175,60 @@ void status(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
                           });
 }
 
+/// nullopt if the list is not terminated, or not UTF-8.
+template <std::size_t Size>
+std::optional<std::vector<std::string>> texts_of(const char (&field)[Size]) {
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at < Size && field[at] != '\0';) {
+    std::string text(field + at, strnlen(field + at, Size - at));
+    at += text.size() + 1;
+    if (at >= Size || !is_valid_utf8(text)) return std::nullopt;
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+/// nullopt if one of them is none.
+std::optional<std::vector<std::string>> paths_below_root(const std::vector<std::string>& texts) {
+  std::vector<std::string> paths;
+  for (const std::string& text : texts) {
+    auto path = path_below_root(text);
+    if (!path) return std::nullopt;
+    paths.push_back(*std::move(path));
+  }
+  return paths;
+}
+
+/// As texts_of() reads it; a path that is "" is ".". REQUIRES: `paths` are some of those that were read from it.
+template <std::size_t Size>
+void put_list(char (&field)[Size], const std::vector<std::string>& paths) {
+  std::string list;
+  for (const std::string& path : paths) list += (path.empty() ? "." : path) + '\0';
+  std::memset(field, 0, Size);
+  std::memcpy(field, list.data(), std::min(list.size(), Size - 1));
+}
+
 void discard(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_discard>(input);
   if (!decoded) return request.error_number(EINVAL);
-  if ((decoded->flags & ~PLAYFS_DISCARD_DRY_RUN) != 0) return refuse(request, *decoded, kNoFlag);
-  auto text = text_of(decoded->path);
-  if (!text) return refuse(request, *decoded, kNoText);
-  vfs::DiscardRequest wanted;
-  wanted.dry_run = (decoded->flags & PLAYFS_DISCARD_DRY_RUN) != 0;
-  if (!text->empty()) {
-    wanted.path = path_below_root(*text);
-    if (!wanted.path) return refuse(request, *decoded, "not a path relative to the root of a work tree");
-  }
+  if ((decoded->flags & ~(PLAYFS_DISCARD_DRY_RUN | PLAYFS_DISCARD_LIST)) != 0)
+    return refuse(request, *decoded, kNoFlag);
+  const bool is_list = (decoded->flags & PLAYFS_DISCARD_LIST) != 0;
+  std::optional<std::vector<std::string>> texts;
+  if (is_list) texts = texts_of(decoded->path);
+  else if (auto text = text_of(decoded->path)) texts.emplace(text->empty() ? 0 : 1, *text);
+  if (!texts) return refuse(request, *decoded, kNoText);
+  if (is_list && texts->empty()) return refuse(request, *decoded, "the list names no path");
+  auto paths = paths_below_root(*texts);
+  if (!paths) return refuse(request, *decoded, kNoPath);
+  vfs::DiscardRequest wanted{*std::move(paths), (decoded->flags & PLAYFS_DISCARD_DRY_RUN) != 0, decoded->checkpoint};
   vfs::Caller caller = request.caller();
-  wanted.kept_in = decoded->checkpoint;
   file_system.discard(caller, node, std::move(wanted),
                       [request = std::move(request), answer = *decoded](Result<vfs::DiscardResult> result) mutable {
                         if (!result) return answer_error(request, answer, result.error());
                         answer.discarded = result->paths;
                         answer.checkpoint = result->checkpoint;
+                        if ((answer.flags & PLAYFS_DISCARD_LIST) != 0) put_list(answer.path, result->at);
                         request.ioctl_result(&answer, sizeof answer);
                       });
 }
@@ -216,31 +253,15 @@ void checkpoint(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view
       });
 }
 
-/// nullopt if the list is not terminated, or not UTF-8.
-template <std::size_t Size>
-std::optional<std::vector<std::string>> texts_of(const char (&field)[Size]) {
-  std::vector<std::string> texts;
-  for (std::size_t at = 0; at < Size && field[at] != '\0';) {
-    std::string text(field + at, strnlen(field + at, Size - at));
-    at += text.size() + 1;
-    if (at >= Size || !is_valid_utf8(text)) return std::nullopt;
-    texts.push_back(std::move(text));
-  }
-  return texts;
-}
-
 void restore(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_restore>(input);
   if (!decoded) return request.error_number(EINVAL);
   if (decoded->flags != 0) return refuse(request, *decoded, kNoFlag);
   auto texts = texts_of(decoded->paths);
   if (!texts) return refuse(request, *decoded, kNoText);
-  vfs::RestoreRequest wanted{decoded->id, {}};
-  for (const std::string& text : *texts) {
-    auto path = path_below_root(text);
-    if (!path) return refuse(request, *decoded, "not a path relative to the root of a work tree");
-    wanted.paths.push_back(*std::move(path));
-  }
+  auto paths = paths_below_root(*texts);
+  if (!paths) return refuse(request, *decoded, kNoPath);
+  vfs::RestoreRequest wanted{decoded->id, *std::move(paths)};
   vfs::Caller caller = request.caller();
   file_system.restore(caller, node, std::move(wanted),
                       [request = std::move(request), answer = *decoded](Result<vfs::RestoreResult> result) mutable {

@@ -10,6 +10,11 @@ namespace {
 
 bool has_markers(const Conflicted& each) { return each.has_markers; }
 
+/// Whether `path` is at or below one of `tops`, of which "" is the root.
+bool is_within(const PathSet& tops, const std::string& path) {
+  return tops.contains("") || has_at_or_above(tops, path);
+}
+
 /// Stands for conflicts with markers that were discarded, since copies of their files may be staged (see
 /// publish/conflicts.h). It names no file, and nothing is beside it, so it is never unresolved itself.
 Conflicted markers_elsewhere() {
@@ -22,14 +27,15 @@ Conflicted markers_elsewhere() {
 
 }  // namespace
 
-Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
+Result<Discarded> Stage::discard(const PathSet& paths, bool only_try) {
   State& state = *state_;
   Discarded all;
   std::optional<std::set<std::string>> listed;  // as staged before any rule file was discarded, and
   std::uint64_t listed_at = 0;                  // after this many updates
   std::optional<std::set<std::string>> in_conflict_before;
   std::set<std::string> rules_dropped;  // rules from a merge stay listed, as deleted
-  auto is_rules = [&](const Change& change) { return is_rule_file(change.path) && is_at_or_below(change.path, path); };
+  auto is_rules = [&](const Change& change) { return is_rule_file(change.path) && is_within(paths, change.path); };
+  auto is_it_alone = [&](const Change& change) { return paths.size() == 1 && paths.contains(change.path); };
   while (true) {
     PLAYFS_CHECK(state.settle_replacements());
     std::uint64_t moves = 0;
@@ -53,21 +59,26 @@ Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
       in_conflict_before.emplace();
       for (const auto& each : state.notes.conflicted) in_conflict_before->insert(each.path);
     }
-    const auto kept = state.kept_by_discard(path);
+    const auto kept = state.kept_by_discard(paths);
     auto rules = std::find_if(changes.begin(), changes.end(), [&](const Change& change) {
-      return is_rules(change) && change.path != path && !rules_dropped.contains(change.path) &&
+      return is_rules(change) && !is_it_alone(change) && !rules_dropped.contains(change.path) &&
              !has_at_or_above(kept, change.path);
     });
-    if (only_try) return state.discard(path, changes, unpublished, true);
+    if (only_try) return state.discard(paths, changes, unpublished, true);
     const bool is_last = rules == changes.end();
     // Rule files first, one by one: files that the base's rules ignore are then no longer staged, so they stay.
-    if (!is_last) PLAYFS_CHECK(state.discard(path, changes, unpublished, true));
+    if (!is_last) PLAYFS_CHECK(state.discard(paths, changes, unpublished, true));
     if (!listed) {
       listed.emplace();
       listed_at = moves;
       for (const auto& change : changes) listed->insert(change.path);
     }
-    PLAYFS_TRY(auto some, state.discard(is_last ? path : rules->path, changes, unpublished, false));
+    PathSet now = is_last ? paths : PathSet{rules->path};
+    // Local-only files that the list names were no changes when it was made: they stay in conflict.
+    for (const auto& each : state.notes.conflicted)
+      if (each.is_kept_here && !in_conflict_before->contains(each.path))
+        std::erase_if(now, [&](const std::string& path) { return is_at_or_below(path, each.path); });
+    PLAYFS_TRY(auto some, state.discard(now, changes, unpublished, false));
     all.changed.insert(all.changed.end(), some.changed.begin(), some.changed.end());
     all.paths.merge(some.paths);
     if (!is_last) {
@@ -111,20 +122,21 @@ Status Stage::State::forget_ignored(const std::set<std::string>& in_conflict_bef
   return {};
 }
 
-PathSet Stage::State::kept_by_discard(std::string_view path) {
+PathSet Stage::State::kept_by_discard(const PathSet& paths) {
   PathSet kept;
   for (const auto& each : notes.conflicted)
-    if (each.is_kept_here && !is_at_or_below(path, each.path) && find(each.path).inode) kept.insert(each.path);
+    if (each.is_kept_here && !has_at_or_below(paths, each.path) && find(each.path).inode) kept.insert(each.path);
   return kept;
 }
 
-Result<Discarded> Stage::State::discard(std::string_view path, const std::vector<Change>& changes,
+Result<Discarded> Stage::State::discard(const PathSet& paths, const std::vector<Change>& changes,
                                         const std::vector<std::string>& unpublished, bool only_try) {
   PathSet dropped;
   PathSet deleted;  ///< those of them where a file, if there is one, is local-only
-  const PathSet kept_here = kept_by_discard(path);
+  const PathSet kept_here = kept_by_discard(paths);
+  const bool is_of_all = paths.contains("");
   for (const auto& change : changes) {
-    if (!is_at_or_below(change.path, path) || has_at_or_above(kept_here, change.path)) continue;
+    if (!is_within(paths, change.path) || has_at_or_above(kept_here, change.path)) continue;
     dropped.insert(change.path);
     if (change.kind == ChangeKind::deleted) deleted.insert(change.path);
   }
@@ -143,9 +155,9 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
                 "a publication is in progress, and the rules that ignore " + added.front().path + " would be dropped",
                 "wait for the publication to finish");
   const std::optional<std::string> pending_state = pending ? pending->state : std::nullopt;
-  if (path.empty() && pending_state && staged_state == pending_state)
+  if (is_of_all && pending_state && staged_state == pending_state)
     return fail(ErrorCode::busy, "the project's state is being published", "wait for the publication to finish");
-  const bool drops_state = path.empty() && staged_state;
+  const bool drops_state = is_of_all && staged_state;
   std::vector<std::string> obstructed;  // paths where a local-only file blocks the published one
   for (const auto& each : deleted) {
     const InodePtr there = base && base->tree.file_at(each) ? find(each).inode : nullptr;
@@ -163,14 +175,14 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
   // While the merge goes on, the next commit deletes files of it that were discarded, so they stay listed.
   auto still_tracked = notes.tracked;
   std::erase_if(still_tracked,
-                [&](const auto& each) { return is_at_or_below(each.first, path) && each.second == TrackedAs::staged; });
+                [&](const auto& each) { return is_within(paths, each.first) && each.second == TrackedAs::staged; });
   for (auto& [each, as] : still_tracked)
-    if (is_at_or_below(each, path)) as = TrackedAs::discarded;
+    if (is_within(paths, each)) as = TrackedAs::discarded;
   auto is_discarded = [&](const Tracked& by, const Change& change) {
     auto at = by.find(change.path);
     return change.kind == ChangeKind::deleted && at != by.end() && at->second == TrackedAs::discarded;
   };
-  const bool drops_all = path.empty() && !pending;
+  const bool drops_all = is_of_all && !pending;
   auto moved_to = [&](const Conflicted& each) {
     mutex.assert_held();
     auto found = by_ino.find(each.ino);
@@ -192,15 +204,15 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
     if (drops_all) return true;
     // Their version is still beside it, or markers are elsewhere: neither may be published unasked.
     if (!each.beside.empty()) return false;
-    if (dropped.contains(each.path) || is_at_or_below(each.path, path)) return !is_left_elsewhere(each);
+    if (dropped.contains(each.path) || is_within(paths, each.path)) return !is_left_elsewhere(each);
     return is_dropped_elsewhere(each);
   });
   Discarded discarded;
   for (const auto& change : changes)
     if (dropped.contains(change.path) && !is_discarded(notes.tracked, change)) discarded.paths.insert(change.path);
   for (const auto& each : notes.conflicted) {
-    const bool goes = each.beside.empty() && is_at_or_below(each.path, path) &&
-                      std::find(left.begin(), left.end(), each) == left.end();
+    const bool goes =
+        each.beside.empty() && is_within(paths, each.path) && std::find(left.begin(), left.end(), each) == left.end();
     if (goes) discarded.paths.insert(each.path);
   }
   if (drops_state) discarded.paths.insert(kStatePath);

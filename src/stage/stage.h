@@ -342,10 +342,14 @@ class Stage {
   /// Notes that the commit `tx` takes everything in the list as it is; synced. Does not apply to any other list.
   [[nodiscard]] Status accept_conflicted(const std::string& tx);
   [[nodiscard]] bool is_accepted_by(const std::string& tx) const;
-  /// Drops what is staged at and below `path` ("" is everything, including what was merged in). Fails with `busy` if
-  /// some of it is pending, or if rules would change for local-only files while something is. Local-only files that are
-  /// no longer ignored afterwards are in conflict. `only_try`: decides, but changes nothing.
-  [[nodiscard]] Result<Discarded> discard(std::string_view path, bool only_try = false);
+  /// Drops what is staged at and below these paths ("" is everything, including what was merged in), all of it at the
+  /// cost of one. Fails with `busy` if some of it is pending, or if rules would change for local-only files while
+  /// something is. Local-only files that are no longer ignored afterwards are in conflict. `only_try`: decides, but
+  /// changes nothing.
+  [[nodiscard]] Result<Discarded> discard(const PathSet& paths, bool only_try = false);
+  [[nodiscard]] Result<Discarded> discard(const std::string& path, bool only_try = false) {
+    return discard(PathSet{path}, only_try);
+  }
 
   // Publication.
   /// Fixes what is staged now as the pending layer `tx`, synced; nullopt if nothing is staged. Only one at a time

@@ -298,13 +298,13 @@ struct Stage::State {
   [[nodiscard]] std::vector<Conflicted> shown_conflicts() const PLAYFS_REQUIRES(mutex);
 
   // discarding.cpp
-  /// What a discard of `path` leaves: local-only files in conflict have no other copy, so only their own name discards
+  /// What a discard of `paths` leaves: local-only files in conflict have no other copy, so only their own name discards
   /// them.
-  [[nodiscard]] PathSet kept_by_discard(std::string_view path) PLAYFS_REQUIRES(mutex);
-  /// Drops those of `changes`, which is all that is staged, that are at or below `path`. If ignore rules are among
-  /// them, all of `unpublished` is in conflict afterwards, until forget_ignored() drops what the other rules ignore
-  /// too.
-  [[nodiscard]] Result<Discarded> discard(std::string_view path, const std::vector<Change>& changes,
+  [[nodiscard]] PathSet kept_by_discard(const PathSet& paths) PLAYFS_REQUIRES(mutex);
+  /// Drops those of `changes`, which is all that is staged, that are at or below one of `paths`. If ignore rules are
+  /// among them, all of `unpublished` is in conflict afterwards, until forget_ignored() drops what the other rules
+  /// ignore too.
+  [[nodiscard]] Result<Discarded> discard(const PathSet& paths, const std::vector<Change>& changes,
                                           const std::vector<std::string>& unpublished, bool only_try)
       PLAYFS_REQUIRES(mutex);
   /// The conflicts that other ignore rules add to `list`: local-only files that they may publish.

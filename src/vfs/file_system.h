@@ -117,14 +117,15 @@ struct WorkStatus {
 };
 
 struct DiscardRequest {
-  std::optional<std::string> path;  ///< in the work tree, "" for its root; nullopt: the path of the node called on
-  bool dry_run = false;             ///< answer as usual, but change nothing
-  std::uint64_t kept_in = 0;        ///< no checkpoint is made if this one has what is dropped
+  std::vector<std::string> paths;  ///< in the work tree, "" for its root; none: the path of the node called on
+  bool dry_run = false;            ///< answer as usual, but change nothing
+  std::uint64_t kept_in = 0;       ///< no checkpoint is made if this one has what is dropped
 };
 
 struct DiscardResult {
   std::uint32_t paths = 0;
-  std::uint64_t checkpoint = 0;  ///< it has what was dropped; 0: nothing was
+  std::uint64_t checkpoint = 0;      ///< it has what was dropped; 0: nothing was
+  std::vector<std::string> at = {};  ///< those paths of the request at or below which something was dropped
 };
 
 struct CheckpointRequest {

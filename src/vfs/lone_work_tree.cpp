@@ -86,7 +86,7 @@ void LoneWorkTree::commit(CommitRequest request, CancelToken cancel, Reply<Commi
 
 void LoneWorkTree::discard(DiscardRequest request, Reply<DiscardResult> done) {
   run<DiscardResult>(Counted::discard, as_attempt([tree = tree_, request = std::move(request)](const OperationPtr& op) {
-                       return tree->discard(op, {*request.path}, request.dry_run, request.kept_in);
+                       return tree->discard(op, request.paths, request.dry_run, request.kept_in);
                      }),
                      std::move(done));
 }

@@ -447,9 +447,12 @@ namespace {
 Async<DiscardResult> discard_in(Mount& mount, OperationPtr op, NodeId id, DiscardRequest request) {
   PLAYFS_AWAIT(const NodePtr node, repeat([&] { return target_of(mount, op, id); }));
   PLAYFS_AWAIT(const auto tree, repeat([&] { return node->work_tree(op); }));
-  auto path = request.path ? std::move(request.path) : node->path_in_work();
-  if (!path) co_return fail(ErrorCode::not_found, "the file was deleted");
-  auto discarded = tree->discard(op, {std::move(*path)}, request.dry_run, request.kept_in);
+  if (request.paths.empty()) {
+    auto path = node->path_in_work();
+    if (!path) co_return fail(ErrorCode::not_found, "the file was deleted");
+    request.paths.push_back(*std::move(path));
+  }
+  auto discarded = tree->discard(op, std::move(request.paths), request.dry_run, request.kept_in);
   co_return co_await discarded;
 }
 

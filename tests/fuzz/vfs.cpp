@@ -255,7 +255,8 @@ void Kernel::command(unsigned kind) {
     vfs::DiscardRequest request;
     const unsigned how = input_.byte();
     request.dry_run = how & 1;
-    if (how & 2) request.path = name();
+    if (how & 2) request.paths.push_back(name());
+    if (how & 4) request.paths.push_back(name());
     auto discarded = ask<vfs::DiscardResult>(
         [&](const auto& caller, auto reply) { fs_.discard(caller, id, request, std::move(reply)); });
     if (!discarded) is_certain_ = false;

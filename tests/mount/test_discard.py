@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import time
 
@@ -61,6 +62,71 @@ class Discard(SlowProject):
             self.assertEqual((self.describe(self.tree), os.stat(self.tree).st_mtime_ns), before, paths)
         self.assertEqual(self.count('mine'), 1)
         self.assertFalse((self.tree / 'mine').exists())
+
+    def requests(self):
+        """How many discards the mount was asked for."""
+        metrics = (self.mounted.directory / '.playfs/metrics').read_text()
+        found = re.search(r'^playfs_operations_total\{operation="discard"\} (\d+)$', metrics, re.M)
+        return int(found[1]) if found else 0
+
+    def test_many_paths_are_one_request(self):
+        self.published()
+        names = [f'new-{number:03}' for number in range(400)]
+        for name in names:
+            (self.tree / name).write_text('new\n')
+        (self.tree / 'stays').write_text('new\n')
+        before = self.requests()
+        done = json.loads(self.discard(*names[:300], 'file', 'd', 'd/inner', names[0]).stdout)
+        self.assertEqual(done['discarded'], 300)
+        self.assertEqual(self.requests() - before, 2, 'one that tries, and one that does it')
+        self.assertEqual(self.staged(), [*names[300:], 'stays'])
+        # Of several requests, all paths are in one checkpoint.
+        self.playfs('checkpoint', 'restore', str(done['checkpoint']), cwd=self.tree)
+        longer = [f'{"x" * 200}-{number}' for number in range(60)]
+        for name in longer:
+            (self.tree / name).write_text('new\n')
+        before, kept = self.requests(), len(self.status(self.mounted)['checkpoints'])
+        self.assertEqual(self.count(*names, *longer), 460)
+        self.assertLess(self.requests() - before, 20)
+        self.assertEqual(len(self.status(self.mounted)['checkpoints']), kept + 1)
+        self.assertEqual(self.staged(), ['stays'])
+
+    def test_one_path_of_many_that_is_not_there_changes_nothing_and_is_named(self):
+        self.published()
+        for name in ('a', 'b'):
+            (self.tree / name).write_text('new\n')
+        code, error = self.error('a', 'nowhere', 'b')
+        self.assertEqual((code, error['code']), (NOT_FOUND, 'not_found'))
+        self.assertIn('discard nowhere: nowhere does not exist', error['message'])
+        self.assertEqual(self.staged(), ['a', 'b'])
+        # What is below another path of the list is gone with it.
+        (self.tree / 'new').mkdir()
+        (self.tree / 'new/file').write_text('new\n')
+        self.assertEqual(self.count('new', 'new/file', 'a'), 2)
+        self.assertEqual(self.staged(), ['b'])
+
+    def test_the_way_back_names_only_what_was_dropped(self):
+        self.published()
+        (self.tree / '.gitignore').write_text('*.log\n')
+        (self.tree / 'a.log').write_text('mine\n')
+        for name in ('a b', 'file'):
+            (self.tree / name).write_text('new\n')
+        said = self.playfs('discard', 'a b', 'a.log', 'd', 'file', cwd=self.tree).stderr
+        back = re.search(r'^To bring them back: (.*)$', said, re.M)[1]
+        self.assertNotIn('a.log', back)
+        self.command('sh', '-c', back.replace('playfs', str(self.playfs_path), 1), cwd=self.tree)
+        self.assertEqual(self.staged(), ['.gitignore', 'a b', 'file'])
+
+    def test_of_a_list_rules_are_dropped_first(self):
+        (self.tree / '.gitignore').write_text('*.log\n')
+        self.playfs('commit', '-m', 'Rules', self.tree)
+        (self.tree / '.gitignore').write_text('')
+        for name in ('a.log', 'b.log'):
+            (self.tree / name).write_text('mine\n')
+        self.assertEqual(self.staged(), ['.gitignore', 'a.log', 'b.log'])
+        self.count('a.log', '.gitignore', 'b.log')
+        self.assertEqual(self.staged(), [])
+        self.assertEqual((self.tree / 'a.log').read_text(), 'mine\n', 'they are ignored again, so they are not published')
 
     def test_links_are_meant_themselves(self):
         self.published()

@@ -5,7 +5,6 @@
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
-#include "app/kept_changes.h"
 #include "app/path_in_work.h"
 #include "app/work_tree_access.h"
 #include "base/shell.h"
@@ -14,9 +13,12 @@ namespace playfs::app {
 
 namespace {
 
-struct DiscardTarget {
-  PathInWork at;
-  WorkTreeAccess* tree = nullptr;
+/// What is to be discarded in one work tree.
+struct TargetsInTree {
+  std::unique_ptr<WorkTreeAccess> tree;
+  std::vector<std::string> paths;            ///< each once
+  std::map<std::string, std::string> named;  ///< as typed, by path
+  KeptChanges kept;
 };
 
 }  // namespace
@@ -24,20 +26,21 @@ struct DiscardTarget {
 Result<ExitCode> discard(CommandContext& context, const DiscardArguments& arguments) {
   std::vector<std::string> paths = arguments.paths;
   if (paths.empty()) paths.emplace_back(".");
-  std::vector<DiscardTarget> targets;
+  std::vector<PathInWork> targets;
   for (const std::string& path : paths) {
     PLAYFS_TRY(PathInWork at, path_in_work(context, path, "discard"));
-    targets.push_back({std::move(at)});
+    targets.push_back(std::move(at));
   }
-  std::map<std::string, std::unique_ptr<WorkTreeAccess>> trees;  // by their roots
-  for (DiscardTarget& target : targets) {
-    auto& tree = trees[target.at.place.work];
-    if (!tree) {
-      PLAYFS_TRY(tree, open_work_tree(context, target.at.place, "discard"));
+  std::map<std::string, TargetsInTree> trees;  // by their roots
+  for (const PathInWork& at : targets) {
+    TargetsInTree& in = trees[at.place.work];
+    if (!in.tree) {
+      PLAYFS_TRY(in.tree, open_work_tree(context, at.place, "discard"));
     }
-    target.tree = tree.get();
+    if (in.named.emplace(at.path, at.named).second) in.paths.push_back(at.path);
   }
-  WorkTreeAccess& last = *targets.back().tree;
+  const TargetsInTree& with_last = trees[targets.back().place.work];
+  WorkTreeAccess& last = *with_last.tree;
   const MountedPlace& place = last.place();
   auto taken_in = [&]() -> Result<std::set<std::string>> {
     PLAYFS_TRY(JsonObject status, last.status_document());
@@ -55,33 +58,30 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
   PLAYFS_TRY(const auto merging_before, taken_in());
   PLAYFS_TRY(const auto conflicts_before, in_conflict());
   // Check all of them before changing anything.
-  for (const DiscardTarget& target : targets) PLAYFS_CHECK(target.tree->discard(target.at.path, true));
+  for (const auto& [root, in] : trees) PLAYFS_CHECK(in.tree->discard(in.paths, true));
   std::uint64_t discarded = 0;
   std::string done;
-  std::map<WorkTreeAccess*, KeptChanges> kept;
-  for (const DiscardTarget& target : targets) {
-    KeptChanges& in = kept[target.tree];
-    auto count = target.tree->discard(target.at.path, false, in.latest());
-    // A path below one that was named earlier is as published already, and may no longer exist.
-    if (!count && count.error().code == ErrorCode::not_found && !done.empty()) continue;
-    if (!count && !done.empty()) {
-      Error error = count.error();
-      error.message += "; already discarded:" + done;
+  for (auto& [root, in] : trees) {
+    auto dropped = in.tree->discard(in.paths, false);
+    if (!dropped) {
+      Error error = dropped.error();
+      if (!done.empty()) error.message += "; already discarded:" + done;
       return fail(std::move(error));
     }
-    if (!count) return fail(std::move(count).error());
-    discarded += count->paths;
-    done += " " + target.at.named;
-    // Where nothing was staged there is nothing to restore either.
-    if (count->paths > 0 || target.at.path.empty()) in.add(count->checkpoint, shell_operand(target.at.named));
+    discarded += dropped->paths;
+    in.kept = std::move(dropped->kept);
+    for (const auto& [path, named] : in.named) done += " " + named;
   }
   PLAYFS_TRY(const auto merging, taken_in());
   if (discarded == 0 && merging == merging_before) context.out.note("Nothing is staged there.");
   if (discarded > 0)
     context.out.note("Discarded the changes to " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
-  for (const auto& [tree, in] : kept)
-    for (const KeptChanges::Kept& each : in.all())
-      context.out.note("To bring them back: playfs checkpoint restore " + std::to_string(each.checkpoint) + each.paths);
+  for (const auto& [root, in] : trees) {
+    auto word = [&named = in.named](const std::string& path) { return shell_operand(named.at(path)); };
+    for (const KeptChanges::Kept& each : in.kept.all())
+      context.out.note("To bring them back: playfs checkpoint restore " + std::to_string(each.checkpoint) +
+                       each.words(word));
+  }
   PLAYFS_TRY(auto conflicts, in_conflict());
   std::erase_if(conflicts, [&](const std::string& path) { return conflicts_before.contains(path); });
   if (!conflicts.empty())
@@ -97,9 +97,10 @@ Result<ExitCode> discard(CommandContext& context, const DiscardArguments& argume
       context.out.note("Still merging " + safe(revision) +
                        ": the next commit merges it without what was discarded. To abandon the merge: playfs discard " +
                        shell_word(place.work));
+  const std::uint64_t checkpoint = with_last.kept.latest();
   context.out.document(JsonObject{{"project", place.project},
                                   {"discarded", discarded},
-                                  {"checkpoint", kept[&last].latest() == 0 ? Json() : Json(kept[&last].latest())}});
+                                  {"checkpoint", checkpoint == 0 ? Json() : Json(checkpoint)}});
   return ExitCode::done;
 }
 

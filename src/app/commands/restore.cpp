@@ -6,7 +6,6 @@
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
-#include "app/kept_changes.h"
 #include "app/path_in_work.h"
 #include "app/work_edits.h"
 #include "app/work_tree_access.h"
@@ -70,13 +69,9 @@ Status plan(RestorePlan& plan, const std::string& path, const Trees& trees) {
 Result<KeptChanges> unstage(const WorkEdits& edits, WorkTreeAccess& tree) {
   const auto paths = edits.put_paths();
   PLAYFS_CHECK(edits.check_ways());
-  for (const std::string& path : paths) PLAYFS_CHECK(tree.discard(path, true));
-  KeptChanges kept;
-  for (const std::string& path : paths) {
-    PLAYFS_TRY(const vfs::DiscardResult dropped, tree.discard(path, false, kept.latest()));
-    kept.add(dropped.checkpoint, shell_operand(tree.place().work + "/" + path));
-  }
-  return kept;
+  PLAYFS_CHECK(tree.discard(paths, true));
+  PLAYFS_TRY(DroppedChanges dropped, tree.discard(paths, false));
+  return std::move(dropped.kept);
 }
 
 /// What is staged where something is put or removed has no other copy. What is written after this is not replaced.
@@ -91,7 +86,7 @@ Result<KeptChanges> replace(WorkEdits& edits, const JsonObject& status, const Re
   const Json::Array* staged = array_of(status, "staged");
   if (staged && std::any_of(staged->begin(), staged->end(), is_replaced)) {
     PLAYFS_TRY(const vfs::CheckpointResult made, tree.checkpoint("before restoring from " + revision.text()));
-    kept.add(made.id, "");
+    kept.add(made.id, {""});
   }
   PLAYFS_CHECK(edits.carry_out());
   return kept;
@@ -144,9 +139,10 @@ Result<ExitCode> restore(CommandContext& context, const RestoreArguments& argume
   tell(context.out, status, planned, revision);
   std::string named;
   for (const PathInWork& at : targets) named += " " + shell_operand(at.named);
+  auto word = [&](const std::string& path) { return shell_operand(tree->place().work + "/" + path); };
   for (const KeptChanges::Kept& each : kept.all())
     context.out.note("To bring back what was staged: playfs checkpoint restore " + std::to_string(each.checkpoint) +
-                     (kept.all().size() == 1 ? named : each.paths));
+                     (kept.all().size() == 1 ? named : each.words(word)));
   Json::Array restored, removed;
   for (const std::string& path : planned.edits.put_paths()) restored.emplace_back(path);
   for (const std::string& path : planned.edits.removed_paths()) removed.emplace_back(path);

@@ -7,7 +7,6 @@
 #include "app/author.h"
 #include "app/commit_report.h"
 #include "app/json_fields.h"
-#include "app/kept_changes.h"
 #include "app/mcp/answers.h"
 #include "app/repeated.h"
 #include "base/shell.h"
@@ -289,20 +288,12 @@ Result<mcp::Answer> Publishing::update(WorkTreeAccess& tree) {
 Result<mcp::Answer> Publishing::discard(WorkTreeAccess& tree, const Wanted& wanted) {
   if (wanted.paths.empty())
     return fail(ErrorCode::invalid_argument, "discard needs paths: files or directories, or [\"/\"] for all changes");
-  for (const std::string& path : wanted.paths) PLAYFS_CHECK(tree.discard(path, true));
-  std::uint64_t count = 0;
-  KeptChanges kept;
-  for (const std::string& path : wanted.paths) {
-    auto discarded = tree.discard(path, false, kept.latest());
-    // One below another that was named before is as published already.
-    if (!discarded && (discarded.error().code != ErrorCode::not_found || count == 0)) return fail(discarded.error());
-    if (!discarded) continue;
-    count += discarded->paths;
-    kept.add(discarded->checkpoint, shell_operand(path.empty() ? "." : path));
-  }
-  std::string text = "Discarded the changes to " + count_words(count, "path") + ".";
-  for (const KeptChanges::Kept& each : kept.all())
-    text += " In a shell there, playfs checkpoint restore " + std::to_string(each.checkpoint) + each.paths +
+  PLAYFS_CHECK(tree.discard(wanted.paths, true));
+  PLAYFS_TRY(const DroppedChanges dropped, tree.discard(wanted.paths, false));
+  std::string text = "Discarded the changes to " + count_words(dropped.paths, "path") + ".";
+  auto word = [](const std::string& path) { return shell_operand(path.empty() ? "." : path); };
+  for (const KeptChanges::Kept& each : dropped.kept.all())
+    text += " In a shell there, playfs checkpoint restore " + std::to_string(each.checkpoint) + each.words(word) +
             " brings them back.";
   return answered({std::move(text)}, "list with what=changes");
 }

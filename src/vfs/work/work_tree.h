@@ -95,7 +95,6 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Result<std::vector<stage::Change>> staged(RevisionTreePtr& base) const;
   [[nodiscard]] Result<DiscardResult> discard_all(const std::vector<std::string>& paths, bool dry_run,
                                                   std::uint64_t kept_in);
-  [[nodiscard]] Result<std::uint32_t> discard_now(const std::string& path, bool dry_run);
   /// Makes a checkpoint unless `kept_in` has all of that; returns the id of the one that has.
   [[nodiscard]] Result<std::uint64_t> keep_before_discard(const stage::Stage::Hold& held,
                                                           const std::vector<std::string>& paths, std::uint64_t kept_in);

@@ -1,8 +1,6 @@
 // Programs drop staged changes, keep them in checkpoints, and bring them back.
 #include <algorithm>
-#include <set>
-
-#include <fmt/format.h>
+#include <iterator>
 
 #include "model/path.h"
 #include "publish/conflicts.h"
@@ -12,18 +10,20 @@
 namespace playfs::vfs {
 namespace {
 
-/// Counts the paths with staged changes, or in conflict while head's version is in place; the project's state counts as
-/// one.
-Result<std::size_t> staged_below(stage::Stage& stage, std::string_view path) {
+/// The paths with staged changes, or in conflict while head's version is in place; the project's state is one.
+Result<PathSet> staged_paths(stage::Stage& stage) {
   PLAYFS_TRY(auto changes, stage.changes());
-  std::set<std::string> staged;
+  PathSet staged;
   for (const stage::Change& change : changes)
-    if (!change.pending && is_at_or_below(change.path, path)) staged.insert(change.path);
+    if (!change.pending) staged.insert(change.path);
   for (const stage::Conflicted& each : stage.conflicted())
-    if (each.beside.empty() && is_at_or_below(each.path, path)) staged.insert(each.path);
-  if (path.empty() && stage.staged_state()) staged.insert(stage::kStatePath);
-  return staged.size();
+    if (each.beside.empty()) staged.insert(each.path);
+  if (stage.staged_state()) staged.insert(stage::kStatePath);
+  return staged;
 }
+
+/// The root always has some: at least itself, and what was merged into it.
+bool has_any_within(const PathSet& paths, const std::string& top) { return top.empty() || has_at_or_below(paths, top); }
 
 bool is_there(stage::Stage& stage, std::string_view path) {
   stage::InodePtr at = stage.root();
@@ -52,43 +52,37 @@ Async<DiscardResult> WorkTree::discard(OperationPtr op, std::vector<std::string>
 
 Result<DiscardResult> WorkTree::discard_all(const std::vector<std::string>& paths, bool dry_run,
                                             std::uint64_t kept_in) {
-  DiscardResult result;
-  // Check all of them before changing anything.
-  auto count = [&]() -> Result<std::uint32_t> {
-    std::uint32_t all = 0;
-    for (const std::string& path : paths) {
-      PLAYFS_TRY(const std::uint32_t some, discard_now(path, true));
-      all += some;
-    }
-    return all;
+  const PathSet all(paths.begin(), paths.end());
+  auto would_drop = [&]() -> Result<stage::Discarded> {
+    PLAYFS_TRY(const PathSet staged, staged_paths(*stage_));
+    PLAYFS_TRY(stage::Discarded planned, stage_->discard(all, true));
+    // Checked last: a publication under way does not mean that nothing is there.
+    for (const std::string& path : paths)
+      if (!has_any_within(staged, path) && !is_there(*stage_, path))
+        return fail(ErrorCode::not_found, path + " does not exist, and nothing is staged at or below it",
+                    "playfs status");
+    return planned;
   };
-  if (dry_run) {
-    PLAYFS_TRY(result.paths, count());
-    return result;
-  }
-  auto dropped = [&]() -> Result<std::uint32_t> {
+  DiscardResult result;
+  auto dropped = [&]() -> Result<stage::Discarded> {
+    if (dry_run) return would_drop();
     // From here on nothing changes, so that nothing is dropped that the checkpoint has not.
     const auto hold = stage_->hold_writers();
-    PLAYFS_TRY(const std::uint32_t staged, count());
-    if (staged > 0 || !stage_->merge_parents().empty()) {
+    PLAYFS_TRY(const stage::Discarded planned, would_drop());
+    if (!planned.paths.empty() || !stage_->merge_parents().empty()) {
       PLAYFS_TRY(result.checkpoint, keep_before_discard(*hold, paths, kept_in));
     }
-    std::uint32_t discarded = 0;
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-      auto some = discard_now(paths[i], false);
-      // A path below one that was named earlier is as published already, and may no longer exist.
-      if (!some && some.error().code == ErrorCode::not_found && i > 0) continue;
-      if (!some) {
-        Error error = some.error();
-        if (i > 0) error.message += fmt::format("; the {} paths before it are already discarded", i);
-        return fail(std::move(error));
-      }
-      discarded += *some;
-    }
-    return discarded;
+    return stage_->discard(all);
   }();
-  staged_less();
-  PLAYFS_TRY(result.paths, std::move(dropped));
+  if (!dry_run) {
+    if (dropped) tell_kernel(dropped->changed);
+    staged_less();
+  }
+  PLAYFS_CHECK(dropped);
+  result.paths = static_cast<std::uint32_t>(dropped->paths.size());
+  const PathSet at(dropped->paths.begin(), dropped->paths.end());
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(result.at),
+               [&](const std::string& path) { return has_any_within(at, path); });
   return result;
 }
 
@@ -102,16 +96,6 @@ Result<std::uint64_t> WorkTree::keep_before_discard(const stage::Stage::Hold& he
   if (error.code == ErrorCode::no_space)
     error.hint = "playfs checkpoint drop ID; or delete files with rm, which does not keep them in a checkpoint";
   return fail(std::move(error));
-}
-
-Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_run) {
-  PLAYFS_TRY(std::size_t before, staged_below(*stage_, path));
-  PLAYFS_TRY(stage::Discarded discarded, stage_->discard(path, dry_run));
-  if (!dry_run) tell_kernel(discarded.changed);
-  // Checked last: a publication under way does not mean that nothing is there.
-  if (before == 0 && !is_there(*stage_, path))
-    return fail(ErrorCode::not_found, path + " does not exist, and nothing is staged at or below it", "playfs status");
-  return static_cast<std::uint32_t>(discarded.paths.size());
 }
 
 void WorkTree::staged_less() {

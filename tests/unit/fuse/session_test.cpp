@@ -93,17 +93,18 @@ class FewFiles final : public FileSystem {
     reply(fail(ErrorCode::not_supported, "no work tree"));
   }
   void discard(const Caller&, NodeId, DiscardRequest request, Reply<DiscardResult> reply) override {
-    if (request.path == "busy") {
+    if (request.paths == std::vector<std::string>{"busy"}) {
       std::string words = "busy is being published";
       for (int i = 0; i < 1000; ++i) words += "ü";
       return reply(fail(Error{ErrorCode::busy, words, "wait", std::chrono::seconds(7), 0}));
     }
-    if (request.path == "elsewhere") return reply(fail(ErrorCode::not_supported, "not here"));
+    if (request.paths == std::vector<std::string>{"elsewhere"})
+      return reply(fail(ErrorCode::not_supported, "not here"));
     {
       MutexLock lock(mutex_);
       discarded_ = request;
     }
-    reply(DiscardResult{7, 12});
+    reply(DiscardResult{7, 12, {request.paths.empty() ? "" : request.paths.back()}});
   }
   void checkpoint(const Caller&, NodeId, CheckpointRequest request, Reply<CheckpointResult> reply) override {
     if (request.drop == 404) return reply(fail(ErrorCode::not_found, "there is no checkpoint 404"));
@@ -306,7 +307,7 @@ TEST_F(SessionTest, IoctlsCarryTheirStructsBothWays) {
   ASSERT_EQ(ioctl(fd.get(), PLAYFS_IOC_DISCARD, &discard), 0);
   EXPECT_EQ(discard.discarded, 7u);
   EXPECT_EQ(discard.checkpoint, 12u);
-  EXPECT_FALSE(files_.discarded().path);
+  EXPECT_EQ(files_.discarded().paths, std::vector<std::string>());
 }
 
 TEST_F(SessionTest, CheckpointsAreMadeAndRestoredByIoctl) {
@@ -386,11 +387,34 @@ TEST_F(SessionTest, AnIoctlThatFailsBringsItsReasonBack) {
   EXPECT_EQ(attempt("a", 0x80).first, EINVAL);
   EXPECT_EQ(attempt(std::string(300, 'x').c_str()).first, EINVAL);
   EXPECT_EQ(attempt("a b/ü\n", PLAYFS_DISCARD_DRY_RUN).first, 0);
-  EXPECT_EQ(files_.discarded().path, "a b/ü\n");
+  EXPECT_EQ(files_.discarded().paths, std::vector<std::string>{"a b/ü\n"});
   EXPECT_TRUE(files_.discarded().dry_run);
   EXPECT_EQ(attempt(".").first, 0);
-  EXPECT_EQ(files_.discarded().path, "");
+  EXPECT_EQ(files_.discarded().paths, std::vector<std::string>{""});
   EXPECT_EQ(attempt("").second.error.code[0], '\0');
+}
+
+TEST_F(SessionTest, SeveralPathsAreDiscardedByOneIoctl) {
+  using namespace std::string_literals;
+  UniqueFd fd(open(directory_.c_str(), O_RDONLY));
+  auto attempt = [&](const std::string& list) {
+    playfs_discard discard{};
+    discard.size = sizeof discard;
+    discard.version = PLAYFS_IOCTL_VERSION;
+    discard.flags = PLAYFS_DISCARD_LIST;
+    memcpy(discard.path, list.data(), list.size());
+    const int failed = ioctl(fd.get(), PLAYFS_IOC_DISCARD, &discard) == 0 ? 0 : errno;
+    return std::pair(failed, discard);
+  };
+  auto [done, answer] = attempt("a b\0.\0c/d\0"s);
+  ASSERT_EQ(done, 0);
+  EXPECT_EQ(files_.discarded().paths, (std::vector<std::string>{"a b", "", "c/d"}));
+  EXPECT_EQ(std::string(answer.path, 5), "c/d\0\0"s) << "where something was dropped";
+  EXPECT_EQ(answer.discarded, 7u);
+  ASSERT_EQ(attempt(".\0"s).first, 0);
+  EXPECT_EQ(files_.discarded().paths, std::vector<std::string>{""});
+  for (const std::string& list : {""s, "/a"s, "a\0../b"s, "\xff"s, std::string(PLAYFS_PATH_MAX, 'a')})
+    EXPECT_EQ(attempt(list).first, EINVAL) << list;
 }
 
 TEST_F(SessionTest, IoctlsRefuseWhatTheyDoNotKnow) {

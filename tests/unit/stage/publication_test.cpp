@@ -934,6 +934,26 @@ TEST_F(PublicationTest, ADiscardCountsWhatItDrops) {
   EXPECT_EQ(bench.changes(), (Names{"A a.log", "A d/a.key"})) << "they were local-only, so they stay";
 }
 
+TEST_F(PublicationTest, AListIsDiscardedAsOne) {
+  ASSERT_TRUE(bench.put("a", "mine") && bench.put("d/new", "new") && bench.put("stays", "new"));
+  for (bool only_try : {true, false}) {
+    auto discarded = bench.stage->discard(PathSet{"a", "d", "d/new"}, only_try);
+    ASSERT_TRUE(discarded);
+    EXPECT_EQ(discarded->paths, (std::set<std::string>{"a", "d/new"}));
+  }
+  EXPECT_EQ(bench.changes(), (Names{"A stays"}));
+}
+
+TEST_F(PublicationTest, OfAListWithARuleFileTheRulesGoFirst) {
+  ASSERT_TRUE(bench.put(".gitignore", "*.log\n") && bench.put("a.log", "mine") && bench.put("new", "new"));
+  auto discarded = bench.stage->discard(PathSet{".gitignore", "a.log", "new"});
+  ASSERT_TRUE(discarded);
+  EXPECT_EQ(discarded->paths, (std::set<std::string>{".gitignore", "new"}));
+  EXPECT_EQ(bench.changes(), (Names{"A a.log"})) << "it was local-only, so it stays, and";
+  ASSERT_EQ(bench.stage->conflicted().size(), 1u) << "is not published unasked";
+  EXPECT_EQ(bench.stage->conflicted().front().path, "a.log");
+}
+
 TEST_F(PublicationTest, WhatDiscardedRulesKeptHereOnlyIsInConflict) {
   ASSERT_TRUE(bench.put(".gitignore", "*.log\nout/\n") && bench.put(".playfsignore", "*.log\n"));
   ASSERT_TRUE(bench.mkdir("out") && bench.mkdir("out/deep"));
