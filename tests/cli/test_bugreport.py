@@ -12,7 +12,8 @@ SECRETS = {
     'stored key': 'pk_live_4f9a8b7c6d5e4f3a2b1c', 'short key': 'k3y"sho\\rt', 'e-mail': 'ada.lovelace@example.org',
     'comment': 'oldkey', 'user in a URL': 'svc-account', 'password in a URL': 'hunter2xyz', 'bearer': 'Zm9vYmFy',
     'code': '482913', 'words': 'horse', 'handle': 'sibylla', 'other handle': 'cassandra', 'path': 'secretplans',
-    'file name': 'acquisition', 'content': 'launch', 'unknown setting': 'divorce', 'variable': 'zebra'}
+    'file name': 'acquisition', 'content': 'launch', 'unknown setting': 'divorce', 'variable': 'zebra',
+    'variable name': 'ACME_MERGER'}
 KEPT = ('stored key', 'e-mail', 'other handle')
 TIME = r'^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d'
 
@@ -20,7 +21,7 @@ TIME = r'^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d'
 class BugReport(fixture.Fixture):
     def environment(self, who):
         return {**super().environment(who), 'PLAYFS_AGENT': SECRETS['handle'],
-                f'PLAYFS_{SECRETS["variable"]}': SECRETS['code']}
+                f'PLAYFS_{SECRETS["variable"]}': SECRETS['code'], f'PLAYFS_{SECRETS["variable name"]}': '1'}
 
     def setUp(self):
         super().setUp()
@@ -35,6 +36,11 @@ class BugReport(fixture.Fixture):
     def own(self, report, mount):
         """What it says of this test's mount; other tests may have theirs."""
         return next(each for each in report['mounts'] if each.get('status', {}).get('pid') == mount.process.pid)
+
+    @staticmethod
+    def children(process):
+        with open(f'/proc/{process}/task/{process}/children') as file:
+            return file.read().split()
 
     def plant(self):
         for folder in (self.config, self.log):
@@ -65,8 +71,8 @@ class BugReport(fixture.Fixture):
         """Every text is a stand-in, or is in one of these fields."""
         known = {'about', 'version', 'commit', 'distribution', 'release', 'kernel', 'machine', 'libfuse', 'libcurl',
                  'sqlite', 'glibc', 'environment', 'check', 'finding', 'unread', 'code', 'time', 'started', 'metric',
-                 'operation', 'kernel_option', 'source_kind', 'events', 'project', 'revision', 'projects_in_use',
-                 'last_success', 'last_failure', 'last_refused', 'paused_until', 'instructions'}
+                 'operation', 'kernel_option', 'source_kind', 'events', 'last_success',
+                 'last_failure', 'last_refused', 'paused_until', 'instructions'}
 
         def look(value, field):
             if isinstance(value, dict):
@@ -105,6 +111,8 @@ class BugReport(fixture.Fixture):
         settings = report['configuration']['settings']
         self.assertEqual((settings['user']['refresh'], settings['user']['cache_size']), (7, 2 << 30))
         self.assertEqual(settings['unknown'], 2)
+        self.assertEqual(report['configuration']['unknown_variables'], 2)
+        self.assertIn('PLAYFS_AGENT', report['configuration']['environment'])
         self.assertEqual([each['bytes'] for each in report['logs']], [(self.log / 'mount.log').stat().st_size])
         shown = self.playfs('bugreport')
         self.assert_no_secret(shown.stdout + shown.stderr)
@@ -200,7 +208,7 @@ class BugReport(fixture.Fixture):
         self.playfs('bugreport', '-o', file)
         self.assertEqual(file.stat().st_mode & 0o777, 0o600)
         before = file.read_text()
-        self.assertTrue(before.startswith('Names, paths'), before[:80])
+        self.assertTrue(before.startswith('Names, ids, paths'), before[:80])
         self.assertIn('\n== doctor\n', before)
         again = self.playfs('bugreport', '-o', file, check=False)
         self.assertNotEqual(again.returncode, 0)
@@ -259,6 +267,7 @@ class BugReport(fixture.Fixture):
             self.assertRegex(each['code'], '^[a-z_]+$')
             self.assertRegex(each['message'], r'^TEXT-\d+$')
         self.assertTrue(report['sizes']['stages_and_queues'])
+        self.assertRegex(about['status']['projects_in_use'][0], r'^TEXT-\d+$', 'whoever has the id knows the project')
         texts = self.report('--logs')[0]['texts']
         self.assertTrue(any(each['errors'] and 'agents/new' in json.dumps(each['errors']) for each in texts['mounts']
                             if each['mount_point'] == str(mount.directory)))
@@ -277,6 +286,16 @@ class BugReport(fixture.Fixture):
         self.assertGreaterEqual(report['doctor']['wrong'], 1)
         done = self.playfs('bugreport', '-o', mount.directory / 'report', check=False)
         self.assertIn('does not answer', done.stderr)
+        # It takes seconds, for the mount does not answer: whoever does not wait has no file.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            file = self.home / f'interrupted-{number}'
+            stopped = subprocess.Popen([self.playfs_path, 'bugreport', '-o', file], env=self.environment('ann'), cwd='/',
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(stopped.kill)
+            self.eventually(lambda child=stopped.pid: self.children(child), 'it collects')
+            stopped.send_signal(number)
+            self.assertEqual(stopped.wait(fixture.COMMAND_LIMIT), -number)
+            self.assertEqual(list(self.home.glob('interrupted*')), [])
         mount.process.send_signal(signal.SIGCONT)
 
         mount.kill()

@@ -93,6 +93,16 @@ std::string numbers_of(std::string_view release) {
   return std::string(trim(release.substr(0, release.find_first_not_of("0123456789.-")), ".-"));
 }
 
+/// Others may be named by their owner.
+bool is_known_variable(std::string_view name) {
+  static constexpr std::string_view kOthers[] = {"PLAYFS_MOUNT",    "PLAYFS_PAGER",  "XDG_CACHE_HOME",
+                                                 "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+                                                 "XDG_STATE_HOME"};
+  const auto settings = runtime::setting_names();
+  return std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers) ||
+         std::any_of(settings.begin(), settings.end(), [&](const auto& each) { return each.variable == name; });
+}
+
 class Collector {
  public:
   explicit Collector(const CommandContext& context) : context_(context) {}
@@ -173,10 +183,15 @@ class Collector {
 
   Json configuration() {
     Json::Array variables;
-    for (const auto& [name, value] : context_.io.environment)
-      if (name.starts_with("PLAYFS_") || name.starts_with("XDG_")) variables.emplace_back(name);
+    std::uint64_t others = 0;
+    for (const auto& [name, value] : context_.io.environment) {
+      if (is_known_variable(name)) variables.emplace_back(name);
+      else if (name.starts_with("PLAYFS_")) ++others;
+    }
     auto settings = in_time([&] { return settings_found(context_.io, context_.places); });
-    return JsonObject{{"settings", found_or_unread("settings", settings)}, {"environment", std::move(variables)}};
+    return JsonObject{{"settings", found_or_unread("settings", settings)},
+                      {"environment", std::move(variables)},
+                      {"unknown_variables", others}};
   }
 
   Json logs() {

@@ -11,35 +11,46 @@ namespace playfs::app {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789";
-constexpr std::string_view kSmall = "abcdefghijklmnopqrstuvwxyz0123456789";
+constexpr std::string_view kCapitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
 constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyz0123456789_";
 constexpr std::string_view kLettersAndDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-constexpr std::string_view kCapitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
-enum class Form { word, code, time, id, version, commit, variable };
+enum class Form { word, code, time, version, commit, variable };
 
 struct KnownField {
   std::string_view name;
   Form form;
 };
 
-/// Only fields whose texts are never chosen by a user, a service or a file.
+/// Only fields whose texts are never chosen by a user, a service or a file. Not ids: at a public site they are names.
 constexpr std::array kKnownFields{
-    KnownField{"check", Form::word},         KnownField{"finding", Form::word},
-    KnownField{"events", Form::word},        KnownField{"instructions", Form::word},
-    KnownField{"metric", Form::word},        KnownField{"operation", Form::word},
-    KnownField{"source_kind", Form::word},   KnownField{"kernel_option", Form::word},
-    KnownField{"distribution", Form::word},  KnownField{"machine", Form::word},
-    KnownField{"code", Form::code},          KnownField{"unread", Form::code},
-    KnownField{"time", Form::time},          KnownField{"started", Form::time},
-    KnownField{"last_success", Form::time},  KnownField{"last_failure", Form::time},
-    KnownField{"last_refused", Form::time},  KnownField{"paused_until", Form::time},
-    KnownField{"project", Form::id},         KnownField{"revision", Form::id},
-    KnownField{"projects_in_use", Form::id}, KnownField{"version", Form::version},
-    KnownField{"release", Form::version},    KnownField{"kernel", Form::version},
-    KnownField{"libfuse", Form::version},    KnownField{"libcurl", Form::version},
-    KnownField{"sqlite", Form::version},     KnownField{"glibc", Form::version},
-    KnownField{"commit", Form::commit},      KnownField{"environment", Form::variable},
+    KnownField{"check", Form::word},
+    KnownField{"finding", Form::word},
+    KnownField{"events", Form::word},
+    KnownField{"instructions", Form::word},
+    KnownField{"metric", Form::word},
+    KnownField{"operation", Form::word},
+    KnownField{"source_kind", Form::word},
+    KnownField{"kernel_option", Form::word},
+    KnownField{"distribution", Form::word},
+    KnownField{"machine", Form::word},
+    KnownField{"code", Form::code},
+    KnownField{"unread", Form::code},
+    KnownField{"time", Form::time},
+    KnownField{"started", Form::time},
+    KnownField{"last_success", Form::time},
+    KnownField{"last_failure", Form::time},
+    KnownField{"last_refused", Form::time},
+    KnownField{"paused_until", Form::time},
+    KnownField{"version", Form::version},
+    KnownField{"release", Form::version},
+    KnownField{"kernel", Form::version},
+    KnownField{"libfuse", Form::version},
+    KnownField{"libcurl", Form::version},
+    KnownField{"sqlite", Form::version},
+    KnownField{"glibc", Form::version},
+    KnownField{"commit", Form::commit},
+    KnownField{"environment", Form::variable},
 };
 
 bool consists_of(std::string_view text, std::string_view characters, std::size_t most) {
@@ -73,11 +84,9 @@ bool has_form(Form form, const std::string& text) {
     case Form::time:
       return text.size() >= std::string_view("2000-01-01T00:00:00Z").size() &&
              consists_of(text, "0123456789-:.TZ", 30) && parse_iso8601(text).has_value();
-    case Form::id: return text.size() == 20 && consists_of(text, kSmall, 20);
     case Form::version: return is_version(text);
     case Form::commit: return is_commit(text);
-    case Form::variable:
-      return consists_of(text, kCapitals, 40) && (text.starts_with("PLAYFS_") || text.starts_with("XDG_"));
+    case Form::variable: return consists_of(text, kCapitals, 40);
   }
   return false;
 }
