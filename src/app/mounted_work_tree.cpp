@@ -186,7 +186,7 @@ Error MountedWorkTree::why(int errnum, const std::string& what, const playfs_err
   if (code.empty()) return error_from_errno(errnum, what);
   if (errnum == ENOTTY)
     return Error{ErrorCode::not_supported, what + ": " + place().work + " is not a writable work tree",
-                 "mount without revision="};
+                 "playfs status " + shell_operand(place().work) + " says why"};
   Error error{code_named(code), what + ": " + std::string(told.message, strnlen(told.message, sizeof told.message)),
               std::string(told.hint, strnlen(told.hint, sizeof told.hint))};
   if (told.retry_after_s > 0) error.retry_after = std::chrono::seconds(told.retry_after_s);

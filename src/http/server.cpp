@@ -94,7 +94,9 @@ Server::Core::Core(ServerOptions options, Handler handler)
 Status Server::Core::listen() {
   error_code error;
   auto address = asio::ip::make_address(options_.address, error);
-  if (error) return fail(ErrorCode::invalid_argument, "not a numeric address: " + options_.address);
+  if (error)
+    return fail(ErrorCode::invalid_argument, "not a numeric address: " + options_.address,
+                fmt::format("--listen 127.0.0.1:{0} for this machine alone, or 0.0.0.0:{0} for all", options_.port));
   tcp::endpoint wanted(address, options_.port);
   std::string what = fmt::format("listen on {} port {}", options_.address, options_.port);
   acceptor_.open(wanted.protocol(), error);
@@ -108,8 +110,21 @@ Status Server::Core::listen() {
   if (!error) acceptor_.set_option(tcp::no_delay(true), error);
   if (!error) setsockopt(acceptor_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
   if (!error) local_ = acceptor_.local_endpoint(error);
-  if (error) return fail(error_from_boost(error, what));
-  return {};
+  if (!error) return {};
+  Error failed = error_from_boost(error, what);
+  const std::string host = address.is_v6() ? "[" + options_.address + "]" : options_.address;
+  if (error == asio::error::address_in_use) {
+    failed.code = ErrorCode::busy;
+    failed.hint = fmt::format("--listen {}:0 takes a free port; ss -ltnp 'sport = :{}' shows who has this one", host,
+                              options_.port);
+  } else if (failed.code == ErrorCode::permission_denied) {
+    failed.hint =
+        fmt::format("--listen {}:8787, and a proxy before it: low ports need root, or CAP_NET_BIND_SERVICE", host);
+  } else if (error == std::errc::address_not_available) {
+    failed.code = ErrorCode::invalid_argument;
+    failed.hint = "ip -brief address lists this machine's addresses; --listen 0.0.0.0:PORT is all of them";
+  }
+  return fail(std::move(failed));
 }
 
 void Server::Core::run() {

@@ -40,6 +40,20 @@ bool can_be_read(int socket) {
   return poll(&waiting, 1, 0) != 0;
 }
 
+/// libpq gives no code, only words; those of the server are in its language.
+std::string what_to_check(PGconn* connection, const std::string& why) {
+  if (PQconnectionNeedsPassword(connection) == 1 || PQconnectionUsedPassword(connection) == 1)
+    return "check user and password: ~/.pgpass (mode 0600) or PGPASSFILE has the password";
+  const char *host = PQhost(connection), *port = PQport(connection);
+  const std::string where =
+      std::string(host && *host ? " -h " + std::string(host) : "") + (port && *port ? " -p " + std::string(port) : "");
+  if (why.find("FATAL:") != std::string::npos)
+    return "the server is up and refuses: psql" + where + " -l lists its databases, createdb" + where +
+           " NAME makes one; its pg_hba.conf says who may connect";
+  return "pg_isready" + where +
+         " says whether a server answers there; systemctl status postgresql, whether one runs here";
+}
+
 }  // namespace
 
 bool is_conflict(const Error& error) {
@@ -64,8 +78,10 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(const std::
   std::unique_ptr<PostgresConnection> made(new PostgresConnection(PQconnectdbParams(names.data(), values.data(), 1)));
   PGconn* connection = made->connection_.get();
   if (!connection) return fail(ErrorCode::internal, "no memory for a database connection");
-  if (PQstatus(connection) != CONNECTION_OK)
-    return fail(ErrorCode::busy, "no connection to the database: " + in_one_line(PQerrorMessage(connection)));
+  if (PQstatus(connection) != CONNECTION_OK) {
+    const std::string why = in_one_line(PQerrorMessage(connection));
+    return fail(ErrorCode::busy, "no connection to the database: " + why, what_to_check(connection, why));
+  }
   if (PQsetnonblocking(connection, 1) != 0 || PQenterPipelineMode(connection) != 1)
     return fail(ErrorCode::internal, "pipeline mode: " + in_one_line(PQerrorMessage(connection)));
   return made;

@@ -2,7 +2,9 @@
 """Each error says what to do next, and what it says can be done: the commands and options that it names exist."""
 import contextlib
 import json
+import os
 import re
+import socket
 
 import fixture
 
@@ -104,6 +106,69 @@ class Hints(fixture.Fixture):
                     self.assertIn(f'Try: {error["hint"]}', shown.stderr)
                     self.check(error['hint'], words)
         self.assertGreaterEqual(len(seen), 6, seen)
+
+    def hint(self, *words, environment=None):
+        """What the command that fails advises; its command lines exist."""
+        done = self.command(*(environment or ()), self.playfs_path, *words, '--json', check=False)
+        self.assertNotEqual(done.returncode, 0, words)
+        error = json.loads(done.stdout)['error']
+        self.check(error['hint'], words)
+        return error['code'], error['hint']
+
+    def test_serve_says_why_it_cannot_listen_and_what_to_type(self):
+        def serve(listen):
+            return self.hint('serve', '--store', self.home / 'store', '--listen', listen)
+
+        with socket.create_server(('127.0.0.1', 0)) as other:
+            port = other.getsockname()[1]
+            code, hint = serve(f'127.0.0.1:{port}')
+            self.assertEqual(code, 'busy')
+            self.assertIn('--listen 127.0.0.1:0', hint)
+            self.assertIn(f'sport = :{port}', hint)
+        code, hint = serve('192.0.2.7:8787')
+        self.assertEqual(code, 'invalid_argument')
+        self.assertIn('ip -brief address', hint)
+        self.assertIn('--listen 127.0.0.1:8787', serve('somewhere:8787')[1])
+        if os.geteuid() == 0:
+            home = self.home / 'nobody'
+            home.mkdir()
+            os.chown(home, 65534, 65534)
+            self.home.chmod(0o755)
+            # A network of its own, in which a low port needs a right that this user does not have.
+            done = self.command('unshare', '-n', 'sh', '-c', 'ip link set lo up; exec "$@"', 'sh', 'setpriv', '--reuid', '65534',
+                                '--clear-groups', '--bounding-set=-all', 'env', '-i', f'HOME={home}', self.playfs_path, 'serve',
+                                '--listen', '127.0.0.1:80', '--store', home / 'store', check=False)
+            self.assertIn('CAP_NET_BIND_SERVICE', done.stderr)
+
+    def test_serve_says_what_to_check_if_there_is_no_database(self):
+        code, hint = self.hint('serve', '--store', f'postgresql://127.0.0.1:{fixture.free_port()}/x', '--listen', '127.0.0.1:0')
+        self.assertEqual(code, 'busy')
+        self.assertRegex(hint, r'pg_isready -h 127\.0\.0\.1 -p \d+')
+
+    def test_calls_of_the_api_that_fail_have_a_hint(self):
+        site = ('--site', self.serve().origin)
+        for words, code, expected in (
+                (('GET', '/nothing'), 'not_found', 'api GET / .*lists the collections'),
+                (('GET', '/projects/nothing'), 'not_found', 'api GET /projects .*lists what is there'),
+                (('GET', '/projects?limit=0'), 'invalid_argument', 'from 1 to 100'),
+                (('POST', '/threads', '-d', '{"title": '), 'invalid_argument', '--data'),
+                (('DELETE', '/projects/nothing'), 'invalid_argument', 'PATCH')):
+            found, hint = self.hint('api', *words, *site)
+            self.assertEqual(found, code, words)
+            self.assertRegex(hint, expected, words)
+            self.assertIn(f'Try: {hint}', self.playfs('api', *words, *site, check=False).stderr)
+
+    @fixture.needs_fuse
+    def test_a_tree_that_another_mount_has_says_where_the_reason_is(self):
+        api = self.serve()
+        first, second = (self.mount(api.origin) for _ in range(2))
+        self.playfs('init', 'demo', '--site', api.origin)
+        for mount in (first, second):
+            work = mount.project('demo') / 'work'
+            self.playfs('status', work)
+        code, hint = self.hint('discard', work)
+        self.assertEqual(code, 'not_supported')
+        self.assertIn(f'playfs status {work}', hint)
 
     def test_offline_names_what_made_it_so(self):
         api = self.serve()

@@ -1,5 +1,6 @@
 // playfs api: makes any call of the Data API.
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -7,6 +8,8 @@
 #include "app/standard_input.h"
 #include "base/await.h"
 #include "base/fd.h"
+#include "base/hints.h"
+#include "vfs/control/control_text.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -55,6 +58,28 @@ void warn_of(CommandContext& context, const std::vector<std::string>& unknown) {
                    safe(context.next_command({{"search", "TEXT"}})) + ", or filter what you read");
 }
 
+/// What a service refuses, as other commands report it.
+Error failure_in(const CommandContext& context, const HttpRequest& asked, const HttpResponse& response) {
+  Error error = wire::decode_error(response.status, response.body, response.headers.get("Retry-After"));
+  constexpr int kMethodNotAllowed = 405;
+  const std::string path = asked.target.substr(0, asked.target.find('?'));
+  if (!error.hint.empty()) return error;
+  const bool reads = asked.method == "GET" || asked.method == "HEAD";
+  const auto slash = path.rfind('/');
+  if (error.code == ErrorCode::not_found && slash > 0)
+    error.hint = context.next_command({{"api", "GET"}, {path.substr(0, slash)}}) + " lists what is there";
+  else if (error.code == ErrorCode::not_found)
+    error.hint = context.next_command({{"api", "GET"}, {"/"}}) + " lists the collections";
+  else if (response.status == kMethodNotAllowed)
+    error.hint = "playfs help api: GET reads, POST to a collection creates, PATCH of a record changes it";
+  else if (error.code == ErrorCode::invalid_argument && !reads)
+    error.hint = context.next_command({{"api", "GET"}, {"/"}}) +
+                 " lists the fields; --data gives them: -d '{\"name\": \"demo\"}'";
+  else if (error.code == ErrorCode::invalid_argument)
+    error.hint = "lists take limit, from 1 to 100, and cursor, the nextCursor of the page before";
+  return error;
+}
+
 }  // namespace
 
 Result<ExitCode> api(CommandContext& context, const ApiArguments& arguments) {
@@ -76,19 +101,22 @@ Result<ExitCode> api(CommandContext& context, const ApiArguments& arguments) {
   const std::vector<std::string> unknown = unknown_parameters(asked);
   warn_of(context, unknown);
   bool ok = response.status >= 200 && response.status < 300;
+  std::optional<Error> error;
+  if (!ok) error = failure_in(context, asked, response);
   if (context.out.json()) {
     auto body = wire::parse_json(response.body);
     JsonObject document{{"status", response.status}, {"body", body ? std::move(*body) : Json(response.body)}};
     if (!unknown.empty()) document.append("ignored_parameters", Json::Array(unknown.begin(), unknown.end()));
+    if (error) document.append("error", vfs::error_json(*error));
     context.out.document(std::move(document));
   } else {
     context.out.bytes(context.out.is_terminal() ? safe_json(response.body) : response.body);
     if (!response.body.ends_with('\n')) context.out.bytes("\n");
   }
-  if (ok) return ExitCode::done;
-  Error error = wire::decode_error(response.status, response.body, response.headers.get("Retry-After"));
-  context.out.note("playfs: HTTP " + std::to_string(response.status) + ": " + safe(error.message));
-  return exit_code_for(error.code);
+  if (!error) return ExitCode::done;
+  context.out.note("playfs: HTTP " + std::to_string(response.status) + ": " + safe(error->message) +
+                   "\nTry: " + safe(hint_of(*error)));
+  return exit_code_for(error->code);
 }
 
 }  // namespace playfs::app

@@ -196,7 +196,8 @@ JsonObject match_document(const CommandContext& context, const Match& match) {
 }  // namespace
 
 Result<ExitCode> search(CommandContext& context, const SearchArguments& arguments) {
-  if (trim(arguments.text).empty()) return fail(ErrorCode::invalid_argument, "there is nothing to search for");
+  if (trim(arguments.text).empty())
+    return fail(ErrorCode::invalid_argument, "there is nothing to search for", "playfs search TEXT");
   PLAYFS_TRY(auto stack, context.open_to_look());
   std::vector<Match> matches;
   JsonObject extents;

@@ -45,7 +45,11 @@ Result<service::Limits> limits_of(const CommandContext& context, const std::stri
   if (limits == "off") return service::Limits::off();
   if (limits == "spec") return service::Limits::of_document();
   auto text = read_file(context.io.absolute(limits), kLargestLimits);
-  if (!text) return fail(text.error().while_doing("--limits is neither spec nor off, and cannot be read as a file"));
+  if (!text) {
+    Error error = text.error().while_doing("--limits is neither spec nor off, and cannot be read as a file");
+    error.hint = "playfs serve --limits spec, or off; playfs help serve says what such a file has";
+    return fail(std::move(error));
+  }
   auto parsed = service::Limits::parse(*text);
   if (!parsed) return fail(parsed.error().while_doing("--limits " + limits));
   return parsed;
