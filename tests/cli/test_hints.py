@@ -170,6 +170,19 @@ class Hints(fixture.Fixture):
         self.assertEqual(code, 'not_supported')
         self.assertIn(f'playfs status {work}', hint)
 
+    def test_what_playfs_keeps_is_not_published(self):
+        home = self.home / 'ann'
+        (home / 'config/playfs').mkdir(parents=True, mode=0o700)
+        keys = home / 'config/playfs/credentials.toml'
+        keys.write_text('["https://example.org"]\napi_key = "secret"\n')
+        keys.chmod(0o600)
+        site = ('--site', self.serve().origin)
+        for directory in (home, self.home, home / 'config', '/'):
+            code, hint = self.hint('import', directory, '--name', 'all', *site)
+            self.assertEqual(code, 'invalid_argument')
+            self.assertIn("only the project's files", hint)
+        self.assertEqual(self.playfs('ls', *site).stdout, '')
+
     def test_offline_names_what_made_it_so(self):
         api = self.serve()
         done = self.command('env', 'PLAYFS_OFFLINE=1', self.playfs_path, 'ls', '--json', '--site', api.origin, check=False)

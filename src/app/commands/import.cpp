@@ -21,7 +21,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/shell.h"
+#include "model/path.h"
 #include "publish/publisher.h"
+#include "runtime/credentials.h"
 
 namespace playfs::app {
 
@@ -334,6 +336,19 @@ void tell(CommandContext& context, runtime::ClientStack& stack, const ImportArgu
                      shell_operand(project) + " OTHER, to get both");
 }
 
+/// What playfs keeps for this user has keys, and would be published. `directory`: as canonical() returns it.
+Status check_has_no_own_place(const runtime::Places& places, const std::string& directory) {
+  for (const std::string& own : {runtime::credentials_path(places), places.state, places.data}) {
+    std::error_code nothing;
+    const std::string real = std::filesystem::canonical(own, nothing).string();
+    if (!nothing && (directory == "/" || is_at_or_below(real, directory)))
+      return fail(ErrorCode::invalid_argument,
+                  directory + " holds what playfs itself keeps for you, with keys: " + own + ". Nothing was published",
+                  "playfs import DIR, with a directory that has only the project's files");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ExitCode> import(CommandContext& context, const ImportArguments& arguments) {
@@ -347,6 +362,7 @@ Result<ExitCode> import(CommandContext& context, const ImportArguments& argument
   if (arguments.base && !arguments.project)
     return fail(ErrorCode::invalid_argument, "--base needs --project: it names a revision of that project",
                 "playfs import --help");
+  PLAYFS_CHECK(check_has_no_own_place(context.places, directory));
   PLAYFS_TRY(auto clone, read_clone_mark(directory));
   if (clone)
     return fail(ErrorCode::invalid_argument, directory + " is a clone, which is committed rather than imported",
