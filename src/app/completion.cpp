@@ -108,18 +108,19 @@ _playfs() {{
   case $command in
 {}  esac
   if [[ $before == -* && $valued == *" $before "* ]]; then
-    COMPREPLY=($(compgen -f -- "$word"))  # a value: a file, if anything
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")  # a value: a file, if anything
   elif [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$word"))
   elif [[ -n $actions ]]; then
     COMPREPLY=($(compgen -W "$actions" -- "$word"))
   elif [[ $command == {} ]]; then
-    # The revisions beside head, as far as a mount around here has them already.
+    # The revisions beside head, as far as a mount around here has them already. Not by compgen -W, which runs commands in
+    # its words: the directory may be a published one, with names of anybody's choice.
     local directory=$PWD
     while [[ -n $directory && ! -d $directory/branches ]]; do directory=${{directory%/*}}; done
-    COMPREPLY=($(compgen -W "$(ls -- "${{directory:-/nowhere}}/branches" 2>/dev/null)" -- "$word"))
+    mapfile -t COMPREPLY < <(builtin cd -- "${{directory:-/nowhere}}/branches" 2>/dev/null && compgen -f -- "$word")
   else
-    COMPREPLY=($(compgen -f -- "$word"))
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
   fi
 }}
 complete -o filenames -o bashdefault -F _playfs playfs

@@ -313,7 +313,7 @@ class Talk(Conversation):
         def complete(*words):
             line = ' '.join(f"'{word}'" for word in words)
             return self.command('bash', '-c', f'. {script}; COMP_WORDS=(playfs {line}); COMP_CWORD={len(words)}; _playfs; '
-                                              'echo "${COMPREPLY[@]}"').stdout.split()
+                                              'printf "%s\\n" "${COMPREPLY[@]}"', cwd=self.home).stdout.splitlines()
 
         self.assertIn('thread', complete('thr'))
         self.assertEqual(complete('thread', ''), ['list', 'new', 'show'])
@@ -323,6 +323,16 @@ class Talk(Conversation):
         self.assertNotIn('--follow', complete('thread', 'list', '--'))
         self.assertIn('--stat', complete('diff', '--'))
         self.assertEqual(complete('--site', 'local:x', 'cache', 'ver'), ['verify'])
+
+        # Names are data, also those that anybody has published.
+        names = ['$(touch ran)', '*', '`touch ran`', 'two words']
+        for folder in ('branches', 'files'):
+            (self.home / folder).mkdir()
+            for name in names:
+                (self.home / folder / name).touch()
+        self.assertEqual(sorted(complete('merge', '')), sorted(names))
+        self.assertEqual(sorted(complete('cat', 'x', 'files/')), sorted(f'files/{name}' for name in names))
+        self.assertFalse((self.home / 'ran').exists())
 
 
 class Hostile(Conversation):
