@@ -76,6 +76,32 @@ class Packages(fixture.Fixture):
             self.assertTrue(self.field(package, 'Version').startswith(version + '-1~'), package)
         self.assertEqual(self.command('pkg-config', '--modversion', 'playfs').stdout.strip(), version)
 
+    def test_an_upgrade_restarts_the_server(self):
+        """And nothing starts one. What the package's scripts do, as if systemd ran."""
+        scripts = self.home / 'scripts'
+        self.command('dpkg-deb', '--control', self.packages['playfs-server'], scripts)
+        for name in ('deb-systemd-invoke', 'deb-systemd-helper', 'systemctl'):
+            (self.home / name).write_text(f'#!/bin/sh\necho {name} "$*" >>{self.home}/done\n', encoding='utf-8')
+            (self.home / name).chmod(0o755)
+
+        def done(*calls):
+            (self.home / 'done').write_text('', encoding='utf-8')
+            for script, *arguments in calls:
+                if (scripts / script).exists():
+                    text = (scripts / script).read_text(encoding='utf-8').replace('/run/systemd/system', '/')
+                    subprocess.run(['sh', '-c', text, script, *arguments], check=True,
+                                   env={**os.environ, 'PATH': f'{self.home}:{os.environ["PATH"]}'})
+            return re.findall(r'(?m)^deb-systemd-invoke (\S+) playfs-serve.service$', (self.home / 'done').read_text(encoding='utf-8'))
+
+        # deb-systemd-invoke starts no unit that is not enabled.
+        self.assertEqual(done(('preinst', 'install'), ('postinst', 'configure', '')), ['start'])
+        self.assertEqual(done(('prerm', 'upgrade', '2'), ('preinst', 'upgrade', '1'), ('postrm', 'upgrade', '2'),
+                              ('postinst', 'configure', '1')), ['restart'])
+        self.assertEqual(done(('prerm', 'remove'), ('postrm', 'remove')), ['stop'])
+        # The program is another package's, and may be upgraded alone.
+        self.assertIn('interest-noawait /usr/bin/playfs', (scripts / 'triggers').read_text(encoding='utf-8'))
+        self.assertEqual(done(('postinst', 'triggered', '/usr/bin/playfs')), ['try-restart'])
+
     def test_what_only_some_need_is_suggested(self):
         depends, suggests = self.field('playfs', 'Depends'), self.field('playfs', 'Suggests')
         for name in ('fuse3', 'libgit2', 'libsqlite3'):
