@@ -111,6 +111,7 @@ class Releases(fixture.Fixture):
         self.assertLessEqual({'RELEASE-NOTES.md', 'SHA256SUMS', f'playfs-9.9.9-{machine}.tar.gz', 'playfs-9.9.9-source.tar.gz'}, made)
         self.assertEqual({name.split('_')[0] for name in made if name.endswith('.deb')},
                          {'playfs', 'playfs-dbgsym', 'playfs-dev', 'playfs-server'})
+        self.assertEqual({name.split('_')[1].partition('~')[0] for name in made if name.endswith('.deb')}, {'9.9.9-1'})
         self.assertEqual((out / 'RELEASE-NOTES.md').read_text(encoding='utf-8').strip(), '### Added\n\n- Flying.')
         subprocess.run(['sha256sum', '--quiet', '--strict', '-c', 'SHA256SUMS'], cwd=out, check=True)
         listed = {line.split()[1] for line in (out / 'SHA256SUMS').read_text(encoding='utf-8').splitlines()}
