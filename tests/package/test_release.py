@@ -41,23 +41,24 @@ class Releases(fixture.Fixture):
     def state(self):
         return self.git('rev-parse', 'HEAD'), self.git('tag'), self.git('status', '--porcelain')
 
-    def release(self, *arguments, tools=None):
+    def release(self, *arguments, tools=None, out=None):
         """Exit code, and everything it said. `tools`: a folder that is first in PATH."""
         path = os.pathsep.join(filter(None, (tools and str(tools), os.environ['PATH'])))
-        done = subprocess.run([self.tree / 'tools/release', '--reuse', BUILD, *arguments, self.home / 'out'], text=True,
+        done = subprocess.run([self.tree / 'tools/release', '--reuse', BUILD, *arguments, out or self.home / 'out'], text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env={**os.environ, 'PATH': path})
         return done.returncode, done.stdout
 
-    def refused(self, reason, *arguments):
+    def refused(self, reason, *arguments, out=None):
         before = self.state()
-        code, said = self.release(*arguments)
+        code, said = self.release(*arguments, out=out)
         self.assertEqual(code, 1, said)
         self.assertIn(reason, said)
         self.assertEqual(self.state(), before)
 
     def test_what_it_refuses(self):
         self.refused('three numbers', 'new')
+        self.refused('three numbers', '09.9.9')
         self.refused('older than', '0.0.1')
         self.git('switch', '--quiet', '-c', 'side')
         self.refused('git switch main', '9.9.9')
@@ -65,11 +66,25 @@ class Releases(fixture.Fixture):
         self.write('new.txt', 'not committed')
         self.refused('git stash', '9.9.9')
         (self.tree / 'new.txt').unlink()
+        self.refused('git does not ignore it', '9.9.9', out=self.tree / 'out')
         self.git('tag', 'v9.9.9', 'HEAD~1')
         self.refused('released already', '9.9.9')
-        self.write('CHANGELOG.md', '# Changelog\n\n## [Unreleased]\n\n## [0.0.1] - 2026-01-01\n\n- Walking.\n')
+        self.write('CHANGELOG.md', '# Changelog\n\n## [Unreleased]\n\n### Added\n\n## [0.0.1] - 2026-01-01\n')
         self.commit()
         self.refused('nothing under Unreleased', '9.9.10')
+
+    def test_a_heading_that_it_does_not_know_is_no_release_without_notes(self):
+        self.write('CHANGELOG.md', '# Changelog\n\n## [Unreleased] \n\n- Flying.\n')
+        self.commit()
+        code, said = self.release('9.9.9')
+        self.assertEqual(code, 1, said)
+        self.assertRegex(said, r'(?s)no line that is "## \[Unreleased\]".*setting the version failed.*git checkout HEAD -- meson.build')
+        self.assertEqual(self.git('tag', '--list', 'v9.9.9'), '')
+
+    def test_a_branch_of_its_name_is_no_tag(self):
+        self.git('branch', 'v9.9.9')
+        code, said = self.release('--dry-run', '9.9.9')
+        self.assertEqual(code, 0, said)
 
     def test_a_dry_run_changes_nothing(self):
         before = self.state()
@@ -94,7 +109,7 @@ class Releases(fixture.Fixture):
 
         code, said = self.release('9.9.9')
         self.assertEqual(code, 0, said)
-        self.assertIn('git push origin main v9.9.9', said)
+        self.assertIn('git push --atomic origin main tag v9.9.9', said)
         self.assertEqual(self.git('rev-parse', 'v9.9.9^{commit}', 'HEAD'), tagged * 2)
         self.assertEqual(self.git('cat-file', '-t', 'v9.9.9'), 'tag\n')
         self.assertEqual(self.git('show', '--format=%s', '--name-only', 'HEAD').split('\n\n'),
