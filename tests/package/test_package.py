@@ -125,6 +125,11 @@ class Packages(fixture.Fixture):
                      'share/fish/vendor_completions.d/playfs.fish'):
             self.assertTrue((top / name).is_file(), name)
         self.assertEqual(os.readlink(top / 'sbin/mount.playfs'), '../bin/playfs')
+        licenses = '\n'.join(file.read_text(encoding='utf-8') for file in (top / 'licenses').iterdir())
+        named = set(re.findall(r'/usr/share/common-licenses/([\w.-]*\w)', licenses))
+        self.assertIn('LGPL-2.1', named)
+        for name in named:
+            self.assertTrue((top / 'licenses' / name).is_file(), name)
         found = subprocess.run(['pkg-config', '--cflags', top / 'share/pkgconfig/playfs.pc'], check=True, text=True,
                                stdout=subprocess.PIPE).stdout
         self.assertEqual(os.path.realpath(found.split()[0].removeprefix('-I')), str((top / 'include').resolve()))
