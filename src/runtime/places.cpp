@@ -10,9 +10,14 @@ namespace playfs::runtime {
 namespace {
 
 Result<std::string> home_of(const Io& io) {
-  if (auto home = io.variable("HOME"); home && home->front() == '/') return *home;
+  const auto home = io.variable("HOME");
+  const bool is_set = home && home->front() == '/';
+  // mount(8) leaves it unset for other users than root, and then mount.fuse sets it to root's.
+  const bool is_roots = is_set && *home == "/root" && geteuid() != 0 && access("/root", W_OK | X_OK) != 0;
+  if (is_set && !is_roots) return *home;
   if (const passwd* entry = getpwuid(geteuid()); entry != nullptr && entry->pw_dir != nullptr && *entry->pw_dir == '/')
     return std::string(entry->pw_dir);
+  if (is_set) return *home;
   return fail(ErrorCode::not_found, "no home directory: HOME is not set, and the user database has none",
               "HOME=/some/directory playfs …");
 }

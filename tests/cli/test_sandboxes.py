@@ -75,6 +75,18 @@ class WithoutTheDevice(unprivileged.Unprivileged):
 
 
 @fixture.needs_fuse
+class MountedFromFstab(unprivileged.Unprivileged):
+    def test_the_home_that_mount_fuse_gives_everybody_is_not_used(self):
+        """mount(8) sets no HOME for a user whom fstab lets mount, and mount.fuse then sets root's."""
+        named = ('{ echo "una:x:%d:%d::%s:/bin/sh"; cat /etc/passwd; } > "$DEVICES/passwd" && '
+                 'mount --bind "$DEVICES/passwd" /etc/passwd || exit 99; '
+                 % (unprivileged.USER, unprivileged.USER, self.home / 'una'))
+        unset = [word for kind in ('CONFIG', 'DATA', 'CACHE', 'STATE') for word in ('-u', f'XDG_{kind}_HOME')]
+        self.as_user('env', *unset, 'HOME=/root', self.program, 'init', 'garden', '--site', 'local:default',
+                     setting=named + unprivileged.WITH_DEVICE + unprivileged.AS_USER)
+        self.assertTrue((self.home / 'una/.local/share/playfs').is_dir())
+
+
 class WithTheDeviceAlone(unprivileged.Unprivileged):
     SETTING = unprivileged.WITH_DEVICE + CONTAINER + unprivileged.AS_USER
 
