@@ -114,11 +114,13 @@ _playfs() {{
   elif [[ -n $actions ]]; then
     COMPREPLY=($(compgen -W "$actions" -- "$word"))
   elif [[ $command == {} ]]; then
-    # The revisions beside head, as far as a mount around here has them already. Not by compgen -W, which runs commands in
-    # its words: the directory may be a published one, with names of anybody's choice.
+    # The revisions beside head, as far as a mount around here has them already. The directory may be a published one, with
+    # names of anybody's choice: compgen -W runs commands in its words, and readline leaves $ and ` in names that are not
+    # in this directory.
     local directory=$PWD
     while [[ -n $directory && ! -d $directory/branches ]]; do directory=${{directory%/*}}; done
-    mapfile -t COMPREPLY < <(builtin cd -- "${{directory:-/nowhere}}/branches" 2>/dev/null && compgen -f -- "$word")
+    mapfile -t COMPREPLY < <(builtin cd -- "${{directory:-/nowhere}}/branches" 2>/dev/null && compgen -f -- "$word" |
+      command grep -x '[[:alnum:]][[:alnum:]_.-]*')
   else
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
   fi
