@@ -2,6 +2,7 @@
 // What is read is a prefix of what was written, and nothing else.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <vector>
 

@@ -134,7 +134,10 @@ class Collector {
         [&] {
           runtime::hold_standard_streams();
           const auto found = act();
-          return wire::to_text(found ? JsonObject{{"found", *found}} : JsonObject{{"error", failure(found.error())}});
+          JsonObject answer;
+          if (found) answer.set("found", *found);
+          else answer.set("error", failure(found.error()));
+          return wire::to_text(answer);
         },
         std::min<std::chrono::milliseconds>(left, most));
     const auto answer = child.answer();

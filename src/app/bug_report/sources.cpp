@@ -180,7 +180,8 @@ Result<Json> mount_found(const runtime::Places& places, const runtime::MountEntr
   for (const char* name : {"status.json", "limits.json", "metrics", "errors.ndjson"}) {
     const std::size_t most = std::string_view(name) == "errors.ndjson" ? kEndOfLog : kLargestControlFile;
     auto end = end_of(directory->get(), name, most, info.st_uid);
-    found.append(name, end ? Json(std::move(end->text)) : Json(JsonObject{{"error", error_fields(end.error())}}));
+    if (end) found.append(name, std::move(end->text));
+    else found.append(name, JsonObject{{"error", error_fields(end.error())}});
   }
   return found;
 }

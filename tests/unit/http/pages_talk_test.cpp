@@ -159,9 +159,10 @@ TEST_F(TalkTest, LargeMessagesHideNoOthers) {
   std::vector<std::string> ids;
   Json nested(Json::Array(6000, Json(1)));
   for (int depth = 0; depth < 58; ++depth) nested = Json(Json::Array{std::move(nested)});
-  for (int i = 0; i < 100; ++i)
-    ids.push_back(i % 2 ? say(std::string(15'000, '&'))
-                        : create("messages", {{"thread", thread}, {"body", "b"}, {"nested", nested}}));
+  for (int i = 0; i < 50; ++i) {
+    ids.push_back(create("messages", {{"thread", thread}, {"body", "b"}, {"nested", nested}}));
+    ids.push_back(say(std::string(15'000, '&')));
+  }
   const std::string body = get("/threads/" + thread).body;
   EXPECT_LT(body.size(), Html::kMostBytes);
   EXPECT_EQ(body.find("too large to show whole"), std::string::npos);
