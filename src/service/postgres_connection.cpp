@@ -42,14 +42,14 @@ bool can_be_read(int socket) {
 
 /// libpq gives no code, only words; those of the server are in its language.
 std::string what_to_check(PGconn* connection, const std::string& why) {
-  if (PQconnectionNeedsPassword(connection) == 1 || PQconnectionUsedPassword(connection) == 1)
-    return "check user and password: ~/.pgpass (mode 0600) or PGPASSFILE has the password";
+  if (PQconnectionNeedsPassword(connection) == 1)
+    return "give the password: in ~/.pgpass (mode 0600), or the file that PGPASSFILE names";
   const char *host = PQhost(connection), *port = PQport(connection);
   const std::string where =
       std::string(host && *host ? " -h " + std::string(host) : "") + (port && *port ? " -p " + std::string(port) : "");
   if (why.find("FATAL:") != std::string::npos)
-    return "the server is up and refuses: psql" + where + " -l lists its databases, createdb" + where +
-           " NAME makes one; its pg_hba.conf says who may connect";
+    return "the server is up and refuses: check user and password; psql" + where + " -l lists its databases, createdb" +
+           where + " NAME makes one; its pg_hba.conf says who may connect";
   return "pg_isready" + where +
          " says whether a server answers there; systemctl status postgresql, whether one runs here";
 }

@@ -13,7 +13,6 @@ PLAYFS_LATE(kPostgres, PQclear);
 PLAYFS_LATE(kPostgres, PQcmdStatus);
 PLAYFS_LATE(kPostgres, PQconnectdbParams);
 PLAYFS_LATE(kPostgres, PQconnectionNeedsPassword);
-PLAYFS_LATE(kPostgres, PQconnectionUsedPassword);
 PLAYFS_LATE(kPostgres, PQconsumeInput);
 PLAYFS_LATE(kPostgres, PQenterPipelineMode);
 PLAYFS_LATE(kPostgres, PQerrorMessage);
