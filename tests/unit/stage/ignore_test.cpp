@@ -198,10 +198,11 @@ TEST(IgnoreRules, AgreeWithGitOnRandomPatterns) {
   for (int round = 0; round < 60; ++round) {
     std::string rules;
     for (int line = 0; line < 4; ++line) {
-      if (random() % 4 == 0) rules += "!";
-      for (unsigned n = 1 + random() % 4; n > 0; --n) rules += pick(parts);
-      if (random() % 4 == 0) rules += "/";
-      rules += "\n";
+      std::string rule = random() % 4 == 0 ? "!" : "";
+      for (unsigned n = 1 + random() % 4; n > 0; --n) rule += pick(parts);
+      if (random() % 4 == 0) rule += "/";
+      // git 2.53 reads more than two stars in another way than earlier ones.
+      if (rule.find("***") == rule.npos) rules += rule + "\n";
     }
     std::ofstream(directory + "/.gitignore") << rules;
     Names paths;
