@@ -87,6 +87,7 @@ class MountedFromFstab(unprivileged.Unprivileged):
         self.assertTrue((self.home / 'una/.local/share/playfs').is_dir())
 
 
+@fixture.needs_fuse
 class WithTheDeviceAlone(unprivileged.Unprivileged):
     SETTING = unprivileged.WITH_DEVICE + CONTAINER + unprivileged.AS_USER
 
